@@ -1,0 +1,46 @@
+"""Every error this project raises on purpose.
+
+::
+
+    OrbweaverError
+    ├── ConfigurationError      a setting or an argument has a value we cannot work with
+    ├── EngineError             Redis (later: store, index) cannot be used
+    │   ├── EngineUnavailable   not there, or not there any more: waiting may help
+    │   └── EngineRefused       there, but says no: wrong password, wrong version, wrong partitions
+    ├── BadUrl                  a seed or link that is no crawlable URL; carries the drop reason
+    └── CannotTravel            a Request that cannot be written to the queue; names the field
+"""
+
+
+class OrbweaverError(Exception):
+    """A message says what was wrong, with which value, and what to do."""
+
+
+class ConfigurationError(OrbweaverError):
+    pass
+
+
+class EngineError(OrbweaverError):
+    pass
+
+
+class EngineUnavailable(EngineError):
+    pass
+
+
+class EngineRefused(EngineError):
+    pass
+
+
+class BadUrl(OrbweaverError):
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class CannotTravel(OrbweaverError):
+    def __init__(self, field: str, value: object, hint: str) -> None:
+        super().__init__(
+            f"this request cannot be queued: its {field} is {value!r:.200} ({type(value).__name__}); {hint}"
+        )
+        self.field = field
