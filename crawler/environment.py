@@ -10,9 +10,7 @@ from crawler.errors import ConfigurationError
 PREFIX = "CRAWLER_"
 
 
-def overrides_from_environment(
-    defaults: Mapping[str, Any], environ: Mapping[str, str] = os.environ
-) -> dict[str, Any]:
+def overrides_from_environment(defaults: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Values of ``CRAWLER_NAME`` variables, read as the type of the default they replace."""
     found = {}
     for variable, text in environ.items():

@@ -11,6 +11,8 @@
     └── CannotTravel            a Request that cannot be written to the queue; names the field
 """
 
+import reprlib
+
 
 class OrbweaverError(Exception):
     """A message says what was wrong, with which value, and what to do."""
@@ -41,6 +43,16 @@ class BadUrl(OrbweaverError):
 class CannotTravel(OrbweaverError):
     def __init__(self, field: str, value: object, hint: str) -> None:
         super().__init__(
-            f"this request cannot be queued: its {field} is {value!r:.200} ({type(value).__name__}); {hint}"
+            f"this request cannot be queued: its {field} is {_describe(value)} ({type(value).__name__}); {hint}"
         )
         self.field = field
+
+
+def _describe(value: object) -> str:
+    """Never fails: what cannot travel may be nested without end, or have a broken ``__repr__``."""
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = 200
+    try:
+        return brief.repr(value)[:200]
+    except Exception:
+        return "something without a repr"
