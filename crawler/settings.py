@@ -11,8 +11,8 @@ SPIDER_MODULES = ["crawler.spiders"]
 NEWSPIDER_MODULE = "crawler.spiders"
 COMMANDS_MODULE = "crawler.commands"
 
-# A site owner who reads a log must be able to find out who called and how to object.
-USER_AGENT = "Orbweaver/0.1 (+https://github.com/orbweaver/orbweaver)"
+# A site owner who reads a log must be able to find out who called: put an address of yours here.
+USER_AGENT = "Orbweaver/0.1 (web crawler; set USER_AGENT to name its operator)"
 
 # --- Engines ---------------------------------------------------------------------------------
 
@@ -20,6 +20,8 @@ USER_AGENT = "Orbweaver/0.1 (+https://github.com/orbweaver/orbweaver)"
 DATA_DIR = "./data"
 # embedded:, redis://, rediss://, unix://, redis+sentinel://h1:p,h2:p/service/db, redis+cluster://h1:p,h2:p
 REDIS_URL = "embedded:"
+# Spiders written for scrapy-redis have a Redis client of their own: with this class it takes all those URLs too.
+REDIS_PARAMS = {"redis_cls": "crawler.frontier.blocking.BlockingRedis"}
 
 # --- Frontier --------------------------------------------------------------------------------
 
@@ -41,10 +43,13 @@ FRONTIER_RATE = 1.0  # tokens per second and host: one request a second is what 
 FRONTIER_BURST = 10  # size of the token bucket
 FRONTIER_LOCK_SECONDS = 10  # a host's lock, and with it the lease, lasts this long unless renewed
 FRONTIER_VISIT_PAGES = 8  # at most this many URLs of one host in flight, so that a dead host blocks few slots
-FRONTIER_CLASS_WEIGHTS = {"high": 70, "medium": 20, "low": 10}
+FRONTIER_CLASS_WEIGHTS = {"high": 70, "medium": 20, "low": 10}  # shares of what is leased, while all have work
 FRONTIER_LEASE_AHEAD = 16  # URLs leased beyond what is being fetched, so that the downloader never waits for Redis
 FRONTIER_FLUSH_SECONDS = 0.02  # finished pages are collected this long, then acked together
 FRONTIER_IDLE_SECONDS = 1.0  # an idle worker looks for work this often, and no more
+# Where seeds may be pushed by any Redis client, as scrapy-redis has it: a list, a set or a sorted set.
+REDIS_START_URLS_KEY = "%(name)s:start_urls"
+REDIS_START_URLS_BATCH_SIZE = 500  # start URLs read at a time; each is removed only when it is in the frontier
 FRONTIER_MAX_CRASHES = 3  # a URL whose worker died this often is dead: it may be what kills them
 
 MAX_PAGES = 0  # pages of a crawl, 0 for no limit
@@ -116,9 +121,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
 }
-SPIDER_MIDDLEWARES = {
-    "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
-}
+PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl
 ITEM_PIPELINES = {
     "crawler.pipelines.pages.PageLogPipeline": 300,
 }

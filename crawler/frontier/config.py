@@ -1,0 +1,166 @@
+"""Which settings does the frontier need? Read once, checked once, then passed around."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scrapy.settings import BaseSettings
+
+from crawler.errors import ConfigurationError
+
+N = TypeVar("N", int, float)
+CLASSES = ("high", "medium", "low")
+# What stands beside the crawls in a partition, see the key table.
+_RESERVED = frozenset({"alien", "fence", "leased", "polite", "robots", "visit", "visits"})
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierConfig:
+    redis_url: str
+    data_dir: Path
+    namespace: str
+    crawl: str
+    partitions: int
+    seen_buckets: int
+    bloom_capacity: int
+    bloom_error_rate: float
+    recent_links: int
+    rate: float
+    burst: int
+    lock_seconds: float
+    visit_pages: int
+    weights: tuple[int, int, int]
+    lease_ahead: int
+    flush_seconds: float
+    idle_seconds: float
+    max_crashes: int
+    start_urls_key: str
+    start_urls_batch: int
+    retry_delays: tuple[float, ...]
+    max_pages: int
+    max_pages_per_host: int
+    max_depth: int
+    keep_alive: bool
+    allow_private: bool
+    follow_hosts: str
+    host_backoff_max_seconds: float
+    spider_log: bool
+    spider_log_length: int
+    events_length: int
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, crawl: str | None = None) -> "FrontierConfig":
+        read = SettingsReader(settings)
+        return cls(
+            redis_url=read.text("REDIS_URL"),
+            data_dir=Path(read.text("DATA_DIR")).expanduser().absolute(),
+            namespace=read.name("FRONTIER_NAMESPACE"),
+            crawl=check_name("crawl", crawl) if crawl else read.name("FRONTIER_CRAWL"),
+            partitions=read.whole("FRONTIER_PARTITIONS", 0, 1024),
+            seen_buckets=read.whole("FRONTIER_SEEN_BUCKETS", 1, 1 << 24),
+            bloom_capacity=read.whole("FRONTIER_BLOOM_CAPACITY", 1000, 1 << 32),
+            bloom_error_rate=read.number("FRONTIER_BLOOM_ERROR_RATE", 1e-9, 0.5),
+            recent_links=read.whole("FRONTIER_RECENT_LINKS", 0, 100_000_000),
+            rate=read.number("FRONTIER_RATE", 0, 1_000_000),
+            burst=read.whole("FRONTIER_BURST", 1, 1_000_000),
+            lock_seconds=read.number("FRONTIER_LOCK_SECONDS", 0.5, 3600),
+            visit_pages=read.whole("FRONTIER_VISIT_PAGES", 1, 1000),
+            weights=_weights(settings),
+            lease_ahead=read.whole("FRONTIER_LEASE_AHEAD", 1, 10_000),
+            flush_seconds=read.number("FRONTIER_FLUSH_SECONDS", 0, 10),
+            idle_seconds=read.number("FRONTIER_IDLE_SECONDS", 0.05, 60),
+            max_crashes=read.whole("FRONTIER_MAX_CRASHES", 1, 1000),
+            start_urls_key=read.text("REDIS_START_URLS_KEY"),
+            start_urls_batch=read.whole("REDIS_START_URLS_BATCH_SIZE", 1, 10_000),
+            retry_delays=read.delays("RETRY_DELAYS"),
+            max_pages=read.whole("MAX_PAGES", 0, 1 << 53),
+            max_pages_per_host=read.whole("MAX_PAGES_PER_HOST", 0, 1 << 53),
+            max_depth=read.whole("MAX_DEPTH", -1, 10_000),
+            keep_alive=read.flag("KEEP_ALIVE"),
+            allow_private=read.flag("ALLOW_PRIVATE"),
+            follow_hosts=read.choice("FOLLOW_HOSTS", ("seeds", "all")),
+            host_backoff_max_seconds=read.number("HOST_BACKOFF_MAX_SECONDS", 0, 86400),
+            spider_log=read.flag("SPIDER_LOG"),
+            spider_log_length=read.whole("SPIDER_LOG_LENGTH", 1, 1 << 40),
+            events_length=read.whole("EVENTS_LENGTH", 1, 1 << 40),
+        )
+
+
+def check_name(what: str, value: str) -> str:
+    """Names become parts of Redis keys, where ``|``, ``{`` and ``:`` have a meaning."""
+    if value in _RESERVED:
+        raise ConfigurationError(f"{what} {value!r} will not do: the frontier has keys of its own of that name")
+    if not _NAME.fullmatch(value):
+        raise ConfigurationError(
+            f"{what} {value!r:.100} will not do: use up to 80 letters, digits, dots, dashes and underscores"
+        )
+    return value
+
+
+class SettingsReader:
+    def __init__(self, settings: BaseSettings) -> None:
+        self._settings = settings
+
+    def text(self, name: str) -> str:
+        value = self._settings.get(name)
+        if not value or not isinstance(value, str):
+            raise ConfigurationError(f"{name} is {value!r}; it needs a value")
+        return value
+
+    def name(self, name: str) -> str:
+        return check_name(name, self.text(name))
+
+    def flag(self, name: str) -> bool:
+        try:
+            return self._settings.getbool(name)
+        except ValueError:
+            raise ConfigurationError(f"{name} is {self._settings.get(name)!r}; use True or False") from None
+
+    def delays(self, name: str) -> tuple[float, ...]:
+        raw = self._settings.get(name)
+        try:
+            values = tuple(float(value) for value in self._settings.getlist(name))
+        except ValueError:
+            values = (-1.0,)
+        if any(not 0 <= value <= 86400 for value in values):
+            raise ConfigurationError(f"{name} is {raw!r}; it must be seconds from 0 to 86400, such as [1, 2, 4]")
+        return values
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value = self.text(name)
+        if value not in choices:
+            raise ConfigurationError(f"{name} is {value!r}; use {' or '.join(choices)}")
+        return value
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        return self._within(name, int, "a whole number", low, high)
+
+    def number(self, name: str, low: float, high: float) -> float:
+        return self._within(name, float, "a number", low, high)
+
+    def _within(self, name: str, kind: Callable[[Any], N], words: str, low: N, high: N) -> N:
+        raw = self._settings.get(name)
+        try:
+            value = kind(raw)
+        except (TypeError, ValueError):
+            raise ConfigurationError(f"{name} is {raw!r}; it must be {words} from {low} to {high}") from None
+        if not low <= value <= high:
+            raise ConfigurationError(f"{name} is {raw!r}; it must be {words} from {low} to {high}")
+        return value
+
+
+def _weights(settings: BaseSettings) -> tuple[int, int, int]:
+    raw = settings.get("FRONTIER_CLASS_WEIGHTS")
+    try:
+        given = {name: int(weight) for name, weight in settings.getdict("FRONTIER_CLASS_WEIGHTS").items()}
+    except (TypeError, ValueError):
+        given = {}
+    if set(given) != set(CLASSES) or min(given.values()) <= 0:
+        raise ConfigurationError(
+            f"FRONTIER_CLASS_WEIGHTS is {raw!r}; it must give high, medium and low a positive whole number, "
+            'as {"high": 70, "medium": 20, "low": 10}'
+        )
+    return given["high"], given["medium"], given["low"]

@@ -1,0 +1,83 @@
+"""How does a URL look while it waits in the queue?
+
+Eight bytes of identity, then a msgpack array: ``[version, url, depth, attempt, redirects, request]``. Never a
+pickle: what is read back can be wrong, but it cannot run. The identity is the URL's fingerprint, or random for a
+request that asked not to be filtered, so that no two entries of a crawl are equal.
+"""
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+from scrapy import Request
+
+from crawler.urls import Url, canonicalise, fingerprint
+
+VERSION = 1
+ID_BYTES = 8
+
+
+class RequestFields(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an ordinary Scrapy request has beyond a URL; see ``travel.py``."""
+
+    method: str = "GET"
+    callback: str | None = None
+    errback: str | None = None
+    headers: dict[bytes, list[bytes]] | None = None
+    body: bytes = b""
+    cookies: Any = None
+    meta: dict[Any, Any] | None = None
+    cb_kwargs: dict[str, Any] | None = None
+    flags: list[str] | None = None
+    encoding: str = sys.intern("utf-8")
+    priority: int = 0
+    dont_filter: bool = False
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    version: int = VERSION
+    url: str
+    depth: int = 0
+    attempt: int = 0
+    redirects: int = 0
+    request: RequestFields | None = None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Entry)
+
+
+def identity(number: int) -> bytes:
+    return number.to_bytes(ID_BYTES, "big", signed=True)
+
+
+def encode(entry: Entry, identity: bytes) -> bytes:
+    return identity + _encoder.encode(entry)
+
+
+def decode(raw: bytes) -> Entry:
+    """Raises ValueError for anything that this version did not write."""
+    try:
+        entry = _decoder.decode(raw[ID_BYTES:])
+    except RecursionError:
+        raise ValueError("entry is nested too deep") from None
+    if entry.version != VERSION:
+        raise ValueError(f"entry has version {entry.version}, this program reads {VERSION}")
+    return entry
+
+
+def request_fingerprint(request: Request) -> int:
+    """Requests that differ in method or body are different pages of one URL. Raises BadUrl."""
+    return page_fingerprint(canonicalise(request.url), request.method, request.body)
+
+
+def page_fingerprint(url: Url, method: str, body: bytes) -> int:
+    if method == "GET" and not body:
+        return url.fingerprint
+    return fingerprint(f"{method} {url.text} {body!r}")
+
+
+def random_fingerprint() -> int:
+    """For a request that asked not to be filtered: unlike any other, so that it is always new, and still once."""
+    return int.from_bytes(os.urandom(ID_BYTES), "big", signed=True)

@@ -1,0 +1,302 @@
+"""The acts on a frontier: push, lease, ack, renew, reclaim, each one Lua file and, per partition, one round trip.
+
+Called by the worker's task inside a crawl and by the commands from outside. Holds no state of its own: everything
+it knows is in Redis, so that any number of them, anywhere, are one frontier.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crawler.errors import ConfigurationError
+from crawler.frontier.config import CLASSES, FrontierConfig
+from crawler.frontier.connection import Connection, connect, load_script
+from crawler.frontier.keys import Keys
+from crawler.urls import CANONICAL_VERSION
+
+CLUSTER_PARTITIONS = 32
+_RECLAIM_VISITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A URL on its way into the queue, scored."""
+
+    host: str
+    priority: str  # one of CLASSES
+    score: float  # higher is sooner
+    fingerprint: int  # random for a request that asked not to be filtered
+    entry: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """URLs of one host, handed to one worker, under one fencing token."""
+
+    fence: str
+    host: str
+    priority: str
+    is_robots: bool
+    entries: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    state: str  # "", "paused" or "draining"
+    wait_seconds: float | None  # until something may be ready; None when nothing is waiting for a time
+    visits: list[Visit]
+
+
+@dataclass(slots=True)
+class VisitReport:
+    """How the URLs of a visit ended. Sent in parts: a visit ends when all its URLs have."""
+
+    fence: str
+    host: str
+    idle_ms: int = 0  # since its last fetch began
+    block_ms: int = 0
+    failed: int = -1  # 1: the host could not be reached, 0: it answered, -1: nothing learnt
+    robots_ms: int = 0  # robots.txt is now known for this long
+    interval_ms: int = 0  # between requests, as robots.txt asks; goes with robots_ms
+    pages: list[bytes] = field(default_factory=list)
+    done: list[bytes] = field(default_factory=list)
+    retries: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    dead: list[tuple[bytes, str, str]] = field(default_factory=list)
+    back: list[bytes] = field(default_factory=list)
+
+    def merge(self, later: "VisitReport") -> None:
+        self.idle_ms = later.idle_ms
+        self.block_ms = max(self.block_ms, later.block_ms)
+        self.failed = max(self.failed, later.failed)
+        if later.robots_ms:
+            self.robots_ms, self.interval_ms = later.robots_ms, later.interval_ms
+        self.pages += later.pages
+        self.done += later.done
+        self.retries += later.retries
+        self.dead += later.dead
+        self.back += later.back
+
+    def arguments(self) -> list[Any]:
+        """As ack.lua reads them: each list with its length first."""
+        return [
+            self.fence, self.host, self.idle_ms, self.block_ms, self.failed, self.robots_ms, self.interval_ms,
+            len(self.pages), *self.pages,
+            len(self.done), *self.done,
+            len(self.retries), *(value for retry in self.retries for value in retry),
+            len(self.dead), *(value for death in self.dead for value in death),
+            len(self.back), *self.back,
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    crawl: str
+    state: str
+    counts: dict[str, int]
+    drops: dict[str, int]
+    hosts_ready: int
+    hosts_waiting: int
+    retries_waiting: int
+    held_back: int  # queued URLs of blocked hosts
+    next_due_seconds: float | None
+
+    def count(self, name: str) -> int:
+        return self.counts.get(name, 0)
+
+    @property
+    def is_finished(self) -> bool:
+        """Nothing is in flight, and nothing queued could ever be handed out."""
+        return self.count("leased") == 0 and self.count("queued") <= self.held_back
+
+    @property
+    def dead_reasons(self) -> dict[str, int]:
+        return {name.removeprefix("dead:"): n for name, n in self.counts.items() if name.startswith("dead:") and n}
+
+    @property
+    def balance(self) -> int:
+        """Zero, always: accepted = queued + leased + done + dead."""
+        return self.count("accepted") - sum(self.count(name) for name in ("queued", "leased", "done", "dead"))
+
+
+class Frontier:
+    def __init__(self, connection: Connection, keys: Keys, config: FrontierConfig) -> None:
+        self.connection = connection
+        self.keys = keys
+        self.config = config
+
+    @classmethod
+    async def open(cls, config: FrontierConfig) -> "Frontier":
+        connection = await connect(config.redis_url, config.data_dir)
+        try:
+            keys = await _agree_on_layout(connection, config)
+        except BaseException:
+            await connection.close()
+            raise
+        return cls(connection, keys, config)
+
+    async def close(self) -> None:
+        await self.connection.close()
+
+    async def push(self, links: Sequence[Link]) -> list[int]:
+        """Answers for each link: 1 accepted, 0 seen before, 2 refused because its host has its pages."""
+        answers = [0] * len(links)
+        for partition, positions in self._by_partition([link.host for link in links]).items():
+            groups: dict[tuple[str, str], list[int]] = {}
+            for position in positions:
+                link = links[position]
+                groups.setdefault((link.host, link.priority), []).append(position)
+            arguments: list[Any] = [self.keys.crawl, self.config.max_pages_per_host]
+            for (host, priority), members in groups.items():
+                arguments += (host, priority, len(members))
+                for position in members:
+                    arguments += self._push_arguments(links[position])
+            digits = await self._run("push", partition, arguments)
+            order = (position for members in groups.values() for position in members)
+            for position, digit in zip(order, digits, strict=True):
+                answers[position] = digit - 48
+        return answers
+
+    def _push_arguments(self, link: Link) -> tuple[str, str, str, bytes]:
+        score = repr(-link.score)  # zsets are read from the lowest score
+        return str(link.fingerprint), self.keys.bucket(link.fingerprint), score, link.entry
+
+    async def confirm_seen(self, hosts: Sequence[str], fingerprints: Sequence[int]) -> list[bool]:
+        """Which of these has the crawl accepted? Decided by the exact sets."""
+        answers = [False] * len(hosts)
+        for partition, positions in self._by_partition(hosts).items():
+            arguments: list[str] = [self.keys.crawl]
+            for position in positions:
+                arguments += (str(fingerprints[position]), self.keys.bucket(fingerprints[position]))
+            digits = await self._run("seen", partition, arguments)
+            for position, digit in zip(positions, digits, strict=True):
+                answers[position] = digit == ord("1")
+        return answers
+
+    async def lease(self, worker: str, wanted: int, *, partition: int = 0, ask_robots: bool = False) -> Leased:
+        config = self.config
+        state, wait_ms, visits = await self._run(
+            "lease",
+            partition,
+            [
+                self.keys.crawl, worker, wanted, config.visit_pages, repr(config.rate / 1000), config.burst,
+                int(config.lock_seconds * 1000), config.max_pages_per_host, *config.weights, int(ask_robots),
+            ],
+        )  # fmt: skip
+        return Leased(
+            state.decode(),
+            None if wait_ms < 0 else wait_ms / 1000,
+            [
+                Visit(fence.decode(), host.decode(), priority.decode(), kind == b"robots", entries)
+                for fence, host, priority, kind, *entries in visits
+            ],
+        )
+
+    async def ack(self, reports: Iterable[VisitReport]) -> tuple[int, int]:
+        """Answers how many outcomes were taken, and how many refused because their visit was no longer ours."""
+        by_partition: dict[int, list[Any]] = {}
+        for report in reports:
+            arguments = by_partition.setdefault(self.keys.partition(report.host), [])
+            arguments += report.arguments()
+        taken = stale = 0
+        backoff_ms = int(self.config.host_backoff_max_seconds * 1000)
+        for partition, arguments in by_partition.items():
+            some_taken, some_stale = await self._run("ack", partition, [self.keys.crawl, backoff_ms, *arguments])
+            taken += some_taken
+            stale += some_stale
+        return taken, stale
+
+    async def renew(self, visits: Iterable[tuple[str, str]]) -> set[str]:
+        """Takes (fence, host) pairs; answers the fences that are lost."""
+        by_partition: dict[int, list[str]] = {}
+        for fence, host in visits:
+            by_partition.setdefault(self.keys.partition(host), []).append(f"{fence}|{self.keys.crawl}|{host}")
+        lost: set[str] = set()
+        for partition, members in by_partition.items():
+            gone = await self._run("renew", partition, [int(self.config.lock_seconds * 1000), *members])
+            lost.update(fence.decode() for fence in gone)
+        return lost
+
+    async def reclaim(self) -> int:
+        """Puts back what dead workers of any crawl held; answers how many URLs that were."""
+        total = 0
+        for partition in range(self.keys.partitions):
+            answer = await self._run("reclaim", partition, [self.config.max_crashes, _RECLAIM_VISITS])
+            total += sum(answer[1::3]) + sum(answer[2::3])
+        return total
+
+    async def count_drops(self, drops: Counter[str]) -> None:
+        key = self.keys.base(0) + "drops"
+        for reason, number in drops.items():
+            await self.connection.client.hincrby(key, reason, number)
+
+    async def status(self) -> Status:
+        counts: Counter[str] = Counter()
+        drops: Counter[str] = Counter()
+        ready = waiting = retries = held_back = 0
+        due_ms: list[int] = []
+        state = b""
+        for partition in range(self.keys.partitions):
+            state, some_counts, some_drops, numbers = await self._run("status", partition, [self.keys.crawl])
+            counts.update(_pairs(some_counts))
+            drops.update(_pairs(some_drops))
+            ready += numbers[0]
+            waiting += numbers[1]
+            retries += numbers[2]
+            held_back += numbers[3]
+            if numbers[4] >= 0:
+                due_ms.append(numbers[4])
+        return Status(
+            self.keys.crawl,
+            state.decode(),
+            dict(counts),
+            dict(drops),
+            hosts_ready=ready,
+            hosts_waiting=waiting,
+            retries_waiting=retries,
+            held_back=held_back,
+            next_due_seconds=min(due_ms) / 1000 if due_ms else None,
+        )
+
+    def _by_partition(self, hosts: Sequence[str]) -> dict[int, list[int]]:
+        if self.keys.partitions == 1:
+            return {0: list(range(len(hosts)))} if hosts else {}
+        found: dict[int, list[int]] = {}
+        for position, host in enumerate(hosts):
+            found.setdefault(self.keys.partition(host), []).append(position)
+        return found
+
+    async def _run(self, script: str, partition: int, arguments: list[Any]) -> Any:
+        return await self.connection.run(load_script(script), self.keys.tag(partition), arguments)
+
+
+def _pairs(flat: list[bytes]) -> dict[str, int]:
+    return {flat[i].decode(): int(flat[i + 1]) for i in range(0, len(flat), 2)}
+
+
+async def _agree_on_layout(connection: Connection, config: FrontierConfig) -> Keys:
+    """The first process to open a namespace fixes how it is laid out; all others follow, or are told to."""
+    key = Keys.layout(config.namespace)
+    wanted = {
+        "partitions": config.partitions or (CLUSTER_PARTITIONS if connection.is_cluster else 1),
+        "seen_buckets": config.seen_buckets,
+        "canonical_version": CANONICAL_VERSION,
+    }
+    found: dict[str, int] = {}
+    for name, value in wanted.items():
+        await connection.client.hsetnx(key, name, value)
+        found[name] = int(await connection.client.hget(key, name) or value)
+    if config.partitions and found["partitions"] != config.partitions:
+        raise ConfigurationError(
+            f"FRONTIER_PARTITIONS is {config.partitions}, but the namespace {config.namespace!r} in this Redis has "
+            f"{found['partitions']}; leave the setting at 0, or use another FRONTIER_NAMESPACE"
+        )
+    if found["canonical_version"] != CANONICAL_VERSION:
+        raise ConfigurationError(
+            f"the namespace {config.namespace!r} was written with canonical URLs of version "
+            f"{found['canonical_version']}, this program writes {CANONICAL_VERSION}: export it and import it again"
+        )
+    return Keys(config.namespace, config.crawl, found["partitions"], found["seen_buckets"])
+
+
+__all__ = ["CLASSES", "Frontier", "Leased", "Link", "Status", "Visit", "VisitReport"]

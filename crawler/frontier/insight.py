@@ -1,0 +1,217 @@
+"""How do the hosts of a crawl stand, and what became of this URL?
+
+Answers for people: the ``frontier`` command and the API ask. Looks only.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from crawler.errors import BadUrl
+from crawler.frontier.config import CLASSES
+from crawler.frontier.connection import load_script
+from crawler.frontier.entry import Entry, decode, identity
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_later
+from crawler.frontier.reasons import EXPLANATIONS, Drop
+from crawler.frontier.scope import Scope
+from crawler.urls import Url, canonicalise
+
+_GLOB = frozenset(b"*?[]^-\\")
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    host: str
+    queued: dict[str, int]  # by class; classes with nothing queued are left out
+    state: str  # ready, waiting, blocked, locked, idle (nothing queued) or lost (audit --repair helps)
+    wait_seconds: float | None  # until it may be visited; None when no time is known
+    worker: str  # that visits it now
+    worker_crawl: str
+    leased: int
+    pages: int
+    fails: int  # in a row
+
+    @property
+    def total(self) -> int:
+        return sum(self.queued.values())
+
+    def describe(self) -> str:
+        if self.state == "locked":
+            return f"visited by {self.worker}"
+        if self.state == "blocked" and self.wait_seconds is None:
+            return "blocked until unblocked"
+        if self.wait_seconds:
+            return f"{self.state} for {self.wait_seconds:.1f} s"
+        return self.state
+
+
+async def describe_hosts(frontier: Frontier, hosts: Sequence[str]) -> list[HostState]:
+    by_partition: dict[int, list[str]] = {}
+    for host in hosts:
+        by_partition.setdefault(frontier.keys.partition(host), []).append(host)
+    found: dict[str, HostState] = {}
+    for partition, some in by_partition.items():
+        answers = await frontier.connection.run(
+            load_script("describe"), frontier.keys.tag(partition), [frontier.keys.crawl, *some]
+        )
+        found.update((host, _read_state(host, answer)) for host, answer in zip(some, answers, strict=True))
+    return [found[host] for host in hosts]
+
+
+def _read_state(host: str, answer: list[Any]) -> HostState:
+    ready = [ms for ms in answer[3:6] if ms >= 0]
+    blocked_ms, fails, pages, worker, crawl, held, _ = answer[6:13]
+    queued = {name: number for name, number in zip(CLASSES, answer[:3], strict=True) if number}
+    wait_ms: int | None = None
+    if blocked_ms:
+        state, wait_ms = "blocked", None if blocked_ms < 0 else blocked_ms
+    elif worker:
+        state = "locked"
+    elif not queued:
+        state = "idle"
+    elif not ready:
+        state = "lost"
+    else:
+        wait_ms = min(ready)
+        state = "waiting" if wait_ms else "ready"
+    seconds = None if wait_ms is None else wait_ms / 1000
+    return HostState(host, queued, state, seconds, worker.decode(), crawl.decode(), int(held), pages, fails)
+
+
+async def hosts(frontier: Frontier, most: int = 20) -> list[HostState]:
+    """Those with the most URLs queued, first."""
+    largest: list[tuple[int, str]] = []
+    kept = most * len(CLASSES)  # a host may be there once for each class
+    async for found in crawl_keys(frontier):
+        queues = [key for key in found if key.name == "q"]
+        sizes = await ask(frontier, (("ZCARD", key.key) for key in queues))
+        for key, size in zip(queues, sizes, strict=True):
+            if isinstance(size, int):
+                (heapq.heappush if len(largest) < kept else heapq.heappushpop)(largest, (size, key.queue[1]))
+    states = await describe_hosts(frontier, sorted({host for _, host in largest}))
+    return sorted(states, key=lambda state: (-state.total, state.host))[:most]
+
+
+# --- One URL ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Why:
+    url: str  # canonical
+    host: str
+    state: str  # refused, never_found, out_of_scope, queued, retry, leased, dead or done
+    message: str
+    reason: str = ""  # one of EXPLANATIONS
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+async def why(frontier: Frontier, text: str, scope: Scope) -> Why:
+    """What became of this URL, or what would. Requests with a body or another method are not looked for."""
+    try:
+        url = canonicalise(text)
+    except BadUrl as error:
+        return Why(text, "", "refused", f"It cannot be crawled: {error}.", error.reason)
+    name = identity(url.fingerprint)
+    # A URL may move while it is looked for: from the queue to a lease, and on to its end. So in that order, and the
+    # queues once more when it was nowhere, since a retry goes the other way.
+    for look in (_in_queue, _in_later, _in_leased, _in_dead, _in_queue, _in_later):
+        answer = await look(frontier, url, name)
+        if answer:
+            return answer
+    [seen] = await frontier.confirm_seen([url.host], [url.fingerprint])
+    if seen:
+        return Why(url.text, url.host, "done", "It was accepted and is done: fetched, or redirected to another URL.")
+    members = cast(set[bytes], await frontier.connection.client.smembers(frontier.keys.seed_hosts))
+    scope.seed_hosts = {host.decode() for host in members}
+    reason = scope.refuse_link(url, 0)
+    if reason:
+        advice = " As a seed it would be accepted." if reason == Drop.OFF_SCOPE else ""
+        return Why(
+            url.text, url.host, "out_of_scope", f"It would not be accepted: {EXPLANATIONS[reason]}.{advice}", reason
+        )
+    return Why(url.text, url.host, "never_found", "It is in scope, but was never found: no page so far links to it.")
+
+
+async def _in_queue(frontier: Frontier, url: Url, name: bytes) -> Why | None:
+    client, keys = frontier.connection.client, frontier.keys
+    base = keys.base(keys.partition(url.host))
+    for priority in CLASSES:
+        key = f"{base}q:{priority}:{url.host}"
+        async for raw, score in client.zscan_iter(key, match=_escape(name) + b"*", count=STEP):
+            entry = _decode(raw)
+            if not raw.startswith(name) or entry is None:
+                continue
+            [host] = await describe_hosts(frontier, [url.host])
+            ahead = await client.zcount(key, "-inf", f"({score!r}")
+            details = {"class": priority, "score": -score, "ahead": ahead, **_history(entry), "host_state": host.state,
+                       "wait_seconds": host.wait_seconds}  # fmt: skip
+            message = f"It is queued, class {priority}, with {ahead} of its host before it; the host is "
+            return Why(url.text, url.host, "queued", f"{message}{host.describe()}.", "", details)
+    return None
+
+
+async def _in_later(frontier: Frontier, url: Url, name: bytes) -> Why | None:
+    client, keys = frontier.connection.client, frontier.keys
+    partition = keys.partition(url.host)
+    # What stands before the entry is class, score and host.
+    pattern = b"* " + _escape(url.host.encode()) + b" " + _escape(name) + b"*"
+    async for packed, due in client.zscan_iter(keys.base(partition) + "later", match=pattern, count=STEP):
+        waiting = unpack_later(packed, int(due))
+        entry = _decode(waiting.entry)
+        if not waiting.entry.startswith(name) or entry is None:
+            continue
+        seconds = max(0.0, due / 1000 - await _now(frontier))
+        details = {"class": waiting.priority, "due_seconds": round(seconds, 3), "due_at": due / 1000, **_history(entry)}
+        message = f"It waits for a retry, due in {seconds:.1f} s, after {entry.attempt} failed attempts."
+        return Why(url.text, url.host, "retry", message, "", details)
+    return None
+
+
+async def _in_leased(frontier: Frontier, url: Url, name: bytes) -> Why | None:
+    async for leased in read_leased(frontier, frontier.keys.partition(url.host)):
+        entry = _decode(leased.entry)
+        if not leased.entry.startswith(name) or entry is None:
+            continue
+        [host] = await describe_hosts(frontier, [url.host])
+        worker = host.worker or "a worker that is gone; it will be reclaimed"
+        details = {"worker": host.worker, "fence": leased.fence, **_history(entry)}
+        return Why(url.text, url.host, "leased", f"It is being fetched by {worker}.", "", details)
+    return None
+
+
+async def _in_dead(frontier: Frontier, url: Url, name: bytes) -> Why | None:
+    key = frontier.keys.base(frontier.keys.partition(url.host)) + "dead"
+    value = await frontier.connection.client.hget(key, name)
+    if value is None:
+        return None
+    grave = read_grave(cast(bytes, value))
+    entry = _decode(grave.entry)
+    details = {"at": grave.at_ms / 1000, "detail": grave.detail, **(_history(entry) if entry else {})}
+    explanation = EXPLANATIONS.get(grave.reason, grave.reason)
+    detail = f" ({grave.detail})" if grave.detail else ""
+    return Why(url.text, url.host, "dead", f"It is dead: {explanation}{detail}.", grave.reason, details)
+
+
+def _history(entry: Entry) -> dict[str, int]:
+    return {"depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects}
+
+
+def _decode(raw: bytes) -> Entry | None:
+    try:
+        return decode(raw)
+    except ValueError:
+        return None
+
+
+def _escape(name: bytes) -> bytes:
+    """For MATCH, byte by byte."""
+    return b"".join(b"\\" + bytes([byte]) if byte in _GLOB else bytes([byte]) for byte in name)
+
+
+async def _now(frontier: Frontier) -> float:
+    now: int = await frontier.connection.client.execute_command(
+        "EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", 1, frontier.keys.tag(0)
+    )
+    return now / 1000

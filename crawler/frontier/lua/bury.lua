@@ -1,0 +1,23 @@
+-- bury: queue entries that are no entries of ours are dead. For audit; a worker that leases one says so with ack.
+--
+-- KEYS[1]  the partition's tag
+-- ARGV     crawl, class, host ("" and "": among the retries), then the entries
+-- returns  how many were there
+
+local base = KEYS[1] .. ':' .. ARGV[1] .. ':'
+local queue = ARGV[3] == '' and base .. 'later' or base .. 'q:' .. ARGV[2] .. ':' .. ARGV[3]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local buried = 0
+for i = 4, #ARGV do
+    if redis.call('ZREM', queue, ARGV[i]) == 1 then
+        redis.call('HSET', base .. 'dead', ARGV[i], 'poisoned ' .. now .. ' 0 ' .. ARGV[i])
+        buried = buried + 1
+    end
+end
+if buried > 0 then
+    redis.call('HINCRBY', base .. 'counts', 'queued', -buried)
+    redis.call('HINCRBY', base .. 'counts', 'dead', buried)
+    redis.call('HINCRBY', base .. 'counts', 'dead:poisoned', buried)
+end
+return buried

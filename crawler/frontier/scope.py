@@ -1,0 +1,45 @@
+"""May this URL be part of the crawl at all? Asked for every link and seed before it is pushed."""
+
+from dataclasses import dataclass, field
+
+from crawler.errors import BadUrl
+from crawler.frontier.config import FrontierConfig
+from crawler.frontier.reasons import EXPLANATIONS, Drop
+from crawler.urls import Url, is_private_host
+
+
+@dataclass(slots=True)
+class Scope:
+    follow_all_hosts: bool
+    allow_private: bool
+    max_depth: int
+    seed_hosts: set[str] = field(default_factory=set)  # a copy of the crawl's own set, refreshed by the worker
+    _private: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def from_config(cls, config: FrontierConfig) -> "Scope":
+        return cls(config.follow_hosts == "all", config.allow_private, config.max_depth)
+
+    def refuse_link(self, url: Url, depth: int) -> Drop | None:
+        """The reason for dropping it, if there is one."""
+        if 0 <= self.max_depth < depth:
+            return Drop.TOO_DEEP
+        if not self.follow_all_hosts and url.host not in self.seed_hosts:
+            return Drop.OFF_SCOPE
+        return self.refuse_seed(url)
+
+    def refuse_seed(self, url: Url) -> Drop | None:
+        """Whoever seeds a host wants it: only what is dangerous is refused."""
+        if self.allow_private:
+            return None
+        known = self._private.get(url.host)
+        if known is None:
+            if len(self._private) > 100_000:
+                self._private.clear()
+            known = self._private[url.host] = is_private_host(url.host)
+        return Drop.PRIVATE_ADDRESS if known else None
+
+    def check_seed(self, url: Url) -> None:
+        reason = self.refuse_seed(url)
+        if reason:
+            raise BadUrl(reason, f"{url.text} is not crawled: {EXPLANATIONS[reason]}")

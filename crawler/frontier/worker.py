@@ -1,0 +1,369 @@
+"""The one task that talks to Redis for a crawling process, in batches, while Scrapy does something else.
+
+``scheduler.py`` owns it. Every round: push the links that were found, ack the URLs that ended, lease more when there
+is room; once a second or less: renew, heartbeat, reclaim what others left behind, read start URLs, see if all is done.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from crawler.frontier import events, workers
+from crawler.frontier.budget import Budget
+from crawler.frontier.entry import ID_BYTES, decode
+from crawler.frontier.frontier import Frontier, Leased, Visit
+from crawler.frontier.leases import Holdings, Lease, OpenVisit
+from crawler.frontier.outbox import Outbox
+from crawler.frontier.reasons import Dead
+from crawler.frontier.scope import Scope
+from crawler.frontier.spider_log import SpiderLog
+from crawler.frontier.start_urls import StartUrls
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+HEARTBEAT_SECONDS = 10.0
+STOP_LOOK_SECONDS = 0.25  # how soon a stopped worker gives its leases back; local, costs Redis nothing
+GOODBYE_SECONDS = 15.0  # a worker that is told to stop does not wait longer than this for a Redis that is away
+CLOSE_SECONDS = 5.0  # a round that is under way may end this long, then it is cancelled: Redis is away
+# A buffered URL is not handed out this close to the end of its lock: the fetch would outlast it.
+DEADLINE_MARGIN_SECONDS = 0.25
+
+
+class RobotsKeeper(Protocol):
+    """The robots middleware, as the worker knows it."""
+
+    async def load(self, hosts: set[str]) -> None: ...
+
+    async def fetch(self, visit: OpenVisit, sample_url: str) -> float:
+        """Seconds for which the host's rules are known now; 0 when they could not be had."""
+        ...
+
+
+class Worker:
+    def __init__(
+        self, frontier: Frontier, outbox: Outbox, holdings: Holdings, scope: Scope, start_urls: StartUrls, room: int
+    ) -> None:
+        self.id = workers.new_worker_id()
+        self.frontier = frontier
+        self.robots: RobotsKeeper | None = None
+        self.spider_log: SpiderLog | None = None
+        self.finished_because: str | None = None
+        self.engine_is_idle = False  # the spider's own start requests are through, and nothing is being fetched
+        self._outbox = outbox
+        self._holdings = holdings
+        self._scope = scope
+        self._start_urls = start_urls
+        self._room = room  # URLs held at most: being fetched, and waiting here
+        self._budget = Budget(frontier, self.id)
+        self._buffer: deque[Lease] = deque()
+        self._awake = asyncio.Event()
+        self._robots_tasks: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._next_lease = 0.0
+        self._next_flush = 0.0
+        self._next_round = 0.0
+        self._next_heartbeat = 0.0
+        self._next_renew = 0.0
+        self._partition = 0
+        self._last_look: tuple[int, ...] | None = None
+        self._state = ""
+        self._is_closing = False
+        self.on_leased: Callable[[], None] = lambda: None
+        self.is_stopping: Callable[[], bool] = lambda: False
+        self.on_error: Callable[[BaseException], None] = lambda error: None
+
+    # --- Called by the scheduler -----------------------------------------------------------------
+
+    async def open(self) -> None:
+        await self._scope_hosts()
+        await self._beat()
+        await events.record(self.frontier, "worker_joined", worker=self.id)
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="frontier")
+
+    def take(self) -> Lease | None:
+        """The next URL to fetch, if there is one whose lock is still ours."""
+        now = time.monotonic()
+        while self._buffer:
+            lease = self._buffer.popleft()
+            if lease.visit.is_lost:
+                continue
+            if lease.visit.deadline - DEADLINE_MARGIN_SECONDS < now:
+                self._holdings.lose(lease.visit.fence)  # this process was stopped for a while
+                continue
+            if len(self._buffer) * 2 < self._room:
+                self._wake_at_lease_time(now)
+            return lease
+        self._wake_at_lease_time(now)
+        return None
+
+    @property
+    def has_buffered(self) -> bool:
+        return bool(self._buffer)
+
+    def note_news(self) -> None:
+        """Links were found or a URL ended: tell Redis soon, together with what else happens until then."""
+        if not self._next_flush:
+            self._next_flush = time.monotonic() + self.frontier.config.flush_seconds
+            self._awake.set()
+
+    def note_fetch(self, visit: OpenVisit, latency_seconds: float) -> None:
+        visit.note_fetch(time.monotonic(), latency_seconds)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            # Asked first: a cancelled lease would be one that nobody knows of. And a cancellation alone is not
+            # enough, because redis-py may swallow it.
+            self._is_closing = True
+            self._awake.set()
+            await asyncio.wait([self._task], timeout=CLOSE_SECONDS)
+            self._task.cancel()
+            await asyncio.gather(self._task, *self._robots_tasks, return_exceptions=True)
+        self._give_back_buffer()
+        for visit in self._holdings:  # fetches that were cut off
+            for lease in list(visit.leases.values()):
+                self._outbox.give_back(lease)
+        self._next_flush = time.monotonic()
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._persist(self._flush)
+                await workers.leave(self.frontier.connection, self.frontier.keys, self.id)
+                await events.record(self.frontier, "worker_left", worker=self.id)
+        except TimeoutError:
+            logger.error(
+                "Redis did not hear goodbye within %.0f s: what this worker held goes back when its locks run out",
+                GOODBYE_SECONDS,
+            )
+
+    # --- The task --------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            while not self._is_closing:
+                await self._persist(self._flush)
+                if self.is_stopping():
+                    self._give_back_buffer()
+                    await self._persist(self._flush)
+                elif self.finished_because is None:
+                    await self._persist(self._lease_if_room)
+                await self._persist(self._renew_if_due)
+                await self._persist(self._do_rounds)
+                await self._sleep()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            logger.critical("The frontier's task failed: %s", error, exc_info=True)
+            self.on_error(error)
+
+    async def _persist(self, operation: Callable[[], Awaitable[T]]) -> T:
+        return await self.frontier.connection.persist(operation, logger.warning)
+
+    async def _sleep(self) -> None:
+        now = time.monotonic()
+        wake_at = min(now + STOP_LOOK_SECONDS, self._next_round, self._next_renew)
+        if self._next_flush:
+            wake_at = min(wake_at, self._next_flush)
+        if self._holdings.urls < self._room and self._next_lease > now:
+            wake_at = min(wake_at, self._next_lease)
+        if wake_at <= now:
+            await asyncio.sleep(0)
+            return
+        self._awake.clear()
+        timer = asyncio.get_running_loop().call_later(wake_at - now, self._awake.set)
+        await self._awake.wait()
+        timer.cancel()
+
+    def _wake_at_lease_time(self, now: float) -> None:
+        if self._next_lease <= now:
+            self._awake.set()
+
+    async def _flush(self) -> None:
+        now = time.monotonic()
+        if not self._next_flush or (now < self._next_flush and not self.is_stopping()):
+            return
+        self._next_flush = 0.0
+        # Taken before the push: whatever ends while we wait for Redis has its links in the next push.
+        ended = self._outbox.take_ended()
+        try:
+            accepted = await self._outbox.push()
+            if self.spider_log is not None:
+                await self.spider_log.flush()
+            await self._budget.settle(ended.pages, ended.others)
+            ended.pages = ended.others = 0
+            if ended.reports:
+                _, stale = await self.frontier.ack(ended.reports.values())
+                if stale:
+                    logger.info("%d outcomes came too late: their URLs had been given to another worker", stale)
+        except BaseException:
+            self._outbox.put_back(ended)
+            self._next_flush = now
+            raise
+        drops = self._outbox.take_drops()
+        if drops:
+            await self.frontier.count_drops(drops)
+        if accepted or ended.reports:
+            self._next_lease = 0.0  # what was pushed may be ready, and so may what waited for our lock
+
+    async def _lease_if_room(self) -> None:
+        now = time.monotonic()
+        # What ended but is not acked would be fetched again if this worker died now, so it takes room too.
+        wanted = self._room - self._holdings.urls - self._outbox.unacked
+        # A quarter of the room at a time is cheaper than one by one; but slow hosts may hold the rest for long.
+        if now < self._next_lease or wanted < (self._room // 4 if self._buffer else 1):
+            return
+        granted = await self._budget.reserve(wanted)
+        leased = 0
+        shortest = self.frontier.config.idle_seconds
+        for _ in range(self.frontier.keys.partitions):
+            if leased >= granted:
+                shortest = 0.0
+                break
+            self._partition = (self._partition + 1) % self.frontier.keys.partitions
+            called = time.monotonic()
+            answer = await self.frontier.lease(
+                self.id, granted - leased, partition=self._partition, ask_robots=self.robots is not None
+            )
+            self._state = answer.state
+            leased += await self._accept(answer, called)
+            if answer.wait_seconds is not None:
+                shortest = min(shortest, answer.wait_seconds)
+        await self._budget.settle(0, granted - leased)
+        self._next_lease = time.monotonic() + (shortest if leased < wanted else 0.0)
+        if leased:
+            self.on_leased()
+
+    async def _accept(self, answer: Leased, called: float) -> int:
+        deadline = called + self.frontier.config.lock_seconds
+        hosts = {visit.host for visit in answer.visits}
+        if not hosts <= self._scope.seed_hosts:
+            await self._scope_hosts()  # of a seed that is younger than our last look: its links must not be dropped
+        if self.robots is not None and hosts:
+            await self.robots.load(hosts)
+        leased = 0
+        for visit in answer.visits:
+            held = self._holdings.add(visit, deadline)
+            if visit.is_robots:
+                self._ask_robots(held, visit)
+                continue
+            for raw in visit.entries:
+                leased += 1
+                try:
+                    lease = self._holdings.add_lease(held, raw, decode(raw))
+                except ValueError as error:
+                    logger.error("The queue of %s held something that is no entry of ours: %s", visit.host, error)
+                    self._outbox.bury(held, raw[:ID_BYTES], Dead.POISONED, str(error))
+                    self.note_news()
+                    continue
+                self._buffer.append(lease)
+            if not held.leases:
+                self._holdings.visits.pop(held.fence, None)
+        return leased
+
+    def _ask_robots(self, held: OpenVisit, visit: Visit) -> None:
+        assert self.robots is not None  # noqa: S101  nobody else asks for robots visits
+        task = asyncio.get_running_loop().create_task(self._fetch_robots(self.robots, held, visit))
+        self._robots_tasks.add(task)
+        task.add_done_callback(self._robots_tasks.discard)
+
+    async def _fetch_robots(self, robots: RobotsKeeper, held: OpenVisit, visit: Visit) -> None:
+        seconds = 0.0
+        try:
+            seconds = await robots.fetch(held, decode(visit.entries[0]).url)
+        except Exception:
+            logger.exception("robots.txt of %s could not be read", visit.host)
+            held.failed = 1
+        finally:
+            self._holdings.visits.pop(held.fence, None)
+            if not held.is_lost:
+                held.note_fetch(time.monotonic(), 0.0)
+                self._outbox.end_robots(held, seconds)
+                self.note_news()
+
+    def _give_back_buffer(self) -> None:
+        while self._buffer:
+            self._outbox.give_back(self._buffer.popleft())
+            self._next_flush = self._next_flush or time.monotonic()
+
+    # --- Rounds ----------------------------------------------------------------------------------
+
+    async def _do_rounds(self) -> None:
+        now = time.monotonic()
+        if now < self._next_round:
+            return
+        if now >= self._next_heartbeat:
+            await self._beat()
+        await self.frontier.reclaim()
+        planted = 0 if self.is_stopping() else await self._start_urls.read(self.frontier, self._scope)
+        if planted:
+            self._next_lease = 0.0
+        await self._scope_hosts()
+        is_busy = planted or self._holdings.urls or self._robots_tasks or not self._outbox.is_empty
+        if self.engine_is_idle and not is_busy:
+            await self._look_for_the_end()
+        # Counted from the end: a slow Redis is not asked more often than a fast one.
+        self._next_round = time.monotonic() + self.frontier.config.idle_seconds
+
+    async def _renew_if_due(self) -> None:
+        now = time.monotonic()
+        if now < self._next_renew:
+            return
+        lock_seconds = self.frontier.config.lock_seconds
+        visits = [visit for visit in self._holdings if not visit.is_lost]
+        if visits:
+            lost = await self.frontier.renew([(visit.fence, visit.host) for visit in visits])
+            for visit in visits:
+                if visit.fence in lost:
+                    logger.warning("Lost %s to another worker: its lock had run out", visit.host)
+                    self._holdings.lose(visit.fence)
+                else:
+                    visit.deadline = now + lock_seconds
+        self._next_renew = now + lock_seconds / 3
+
+    async def _beat(self) -> None:
+        await workers.beat(
+            self.frontier.connection, self.frontier.keys, self.id, pages=self._outbox.pages, holds=self._holdings.urls
+        )
+        self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    async def _scope_hosts(self) -> None:
+        """Seeds may have been added, and a seed's redirect adds its target, for all workers."""
+        if self._scope.follow_all_hosts:
+            return
+        client, key = self.frontier.connection.client, self.frontier.keys.seed_hosts
+        known = {host.decode() for host in await client.smembers(key)}
+        ours = self._scope.seed_hosts - known
+        if ours:
+            await client.sadd(key, *ours)
+        self._scope.seed_hosts |= known
+
+    async def _look_for_the_end(self) -> None:
+        if self._state == "draining":
+            await self._finish("drained")
+            return
+        if await self._budget.is_spent():
+            await self._finish("max_pages")
+            return
+        if self.frontier.config.keep_alive or self._state:
+            return
+        status = await self.frontier.status()
+        if status.state:  # said since our last lease, or we never asked for one: the engine was still starting
+            return
+        look = (status.count("accepted"), status.count("done"), status.count("dead"))
+        # Partitions are not looked at in one moment: a link may have moved from one not yet seen to one already seen.
+        settled = self.frontier.keys.partitions == 1 or look == self._last_look
+        self._last_look = look
+        if status.is_finished and settled and await self._start_urls.is_empty(self.frontier):
+            await self._finish("blocked" if status.count("queued") else "finished")
+        elif self.finished_because in {"finished", "blocked"}:
+            self.finished_because = None  # somebody else, such as scrapy-redis, kept the spider open for this
+
+    async def _finish(self, reason: str) -> None:
+        if self.finished_because is None:
+            self.finished_because = reason
+            await events.record(self.frontier, "finished", reason=reason, worker=self.id)
+            self.on_leased()
