@@ -1,0 +1,1 @@
+"""Downloader middlewares: what happens between a lease and a response."""

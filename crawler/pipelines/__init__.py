@@ -1,0 +1,1 @@
+"""Item pipelines: what happens to a page after the spider."""
