@@ -1,0 +1,1 @@
+"""The commands of the project, each a file: ``scrapy NAME`` runs ``NAME.py``. They parse and print."""
