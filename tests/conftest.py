@@ -1,0 +1,53 @@
+"""Servers that tests share: one of each per test worker, started when first asked for, killed at the end."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import RedisCluster, RedisServer, short_directory
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("ORBWEAVER_LONG") == "1":
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes; runs with ORBWEAVER_LONG=1"))
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    with short_directory() as directory, RedisServer(directory) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """An empty Redis. A test that changes its configuration, or kills it for good, starts its own server."""
+    if not redis_server.running:
+        redis_server.start()
+    with redis_server.client() as client:
+        client.flushall()
+    return redis_server.url
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[RedisCluster]:
+    with short_directory() as directory, RedisCluster(directory) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def redis_cluster_url(redis_cluster: RedisCluster) -> str:
+    """An empty Redis Cluster of three nodes."""
+    redis_cluster.flush()
+    return redis_cluster.url
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A directory for embedded engines, with a short path."""
+    with short_directory() as directory:
+        yield directory

@@ -1,0 +1,36 @@
+"""Is a host ever asked faster than its rate, or by two workers at once? By the web server's log."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fleet import Fleet
+from tests.web import Site, WebServer, max_in_any_window_excess, overlaps_between_agents
+
+
+def crawl_politely(redis_url: str, tmp_path: Path, hosts: int, pages: int, rate: float, burst: int) -> None:
+    site = Site.trees(hosts=hosts, pages=pages, latency_ms=20, other_hosts=1)
+    settings = {"FRONTIER_RATE": rate, "FRONTIER_BURST": burst}
+    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, **settings) as fleet:
+        fleet.seed(web.seeds())
+        fleet.start(4)
+        fleet.wait(60 + 2 * pages / rate)
+        hits = web.requests()
+        assert {hit.url for hit in web.pages()} == web.expected_paths()
+        assert sum(hit.path == "/robots.txt" for hit in hits) == hosts
+        assert max_in_any_window_excess(hits, rate, burst) <= 0
+        assert overlaps_between_agents(hits) == []
+        assert len({hit.user_agent for hit in hits}) > 1, "one worker alone proves nothing"
+        fleet.check_complete(hosts * pages)
+        # Polite, and not asleep: a host takes (pages - burst) / rate seconds at the best.
+        seconds = hits[-1].start - hits[0].start
+        assert seconds < 3 * (pages + 1) / rate + 8, seconds
+
+
+def test_four_workers_keep_to_the_rate(redis_url: str, tmp_path: Path) -> None:
+    crawl_politely(redis_url, tmp_path, hosts=12, pages=25, rate=5, burst=3)
+
+
+@pytest.mark.long
+def test_four_workers_keep_to_the_rate_for_long(redis_url: str, tmp_path: Path) -> None:
+    crawl_politely(redis_url, tmp_path, hosts=40, pages=120, rate=2, burst=10)

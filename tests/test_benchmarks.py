@@ -1,0 +1,38 @@
+"""Do the benchmarks still run? A small round of ours, not of the peers: what they measure is not looked at here."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks import crawl, report
+from benchmarks.site import LinkDenseSite
+
+needs_nginx = pytest.mark.skipif(
+    not (shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")), reason="needs nginx"
+)
+
+
+@needs_nginx
+@pytest.mark.parametrize(("who", "hosts"), [(crawl.OURS, 1), (crawl.OURS_MANY, 3)])
+def test_our_side_of_the_crawl_fetches_every_page_once(tmp_path: Path, who: str, hosts: int):
+    with LinkDenseSite(tmp_path, pages=60, hosts=hosts) as site:
+        found = crawl._crawl(who, site)
+    assert found["pages"] == found["requests"] == 60
+    assert found["pages_per_cpu_second"] > 0
+
+
+def test_the_report_has_a_table_and_a_picture(tmp_path: Path):
+    run = {
+        "pages_per_cpu_second": 100.0, "pages_per_cpu_second_with_redis": 90.0, "pages_per_second": 50.0,
+        "redis_cpu": 0.5, "round": 1,
+    }  # fmt: skip
+    whos = (crawl.OURS, crawl.OURS_MANY, crawl.STOCK, crawl.SCRAPY_REDIS)
+    runs = [run | {"who": who} for who in whos]
+    result = {"pages": 2000, "runs": runs, **crawl._summarise(runs), "start_up_cpu": {crawl.OURS: 0.5}}
+    report.save("crawl", result, tmp_path, note="Made up.")
+    report.write(tmp_path)
+    table = (tmp_path / "README.md").read_text()
+    assert "| this project / stock Scrapy | 1.0 |" in table
+    assert "Made up." in table
+    assert (tmp_path / "crawl.svg").read_text().startswith("<?xml")
