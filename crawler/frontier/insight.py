@@ -123,8 +123,7 @@ async def why(frontier: Frontier, text: str, scope: Scope) -> Why:
     [seen] = await frontier.confirm_seen([url.host], [url.fingerprint])
     if seen:
         return Why(url.text, url.host, "done", "It was accepted and is done: fetched, or redirected to another URL.")
-    members = cast(set[bytes], await frontier.connection.client.smembers(frontier.keys.seed_hosts))
-    scope.seed_hosts = {host.decode() for host in members}
+    await scope.refresh(frontier)
     reason = scope.refuse_link(url, 0)
     if reason:
         advice = " As a seed it would be accepted." if reason == Drop.OFF_SCOPE else ""

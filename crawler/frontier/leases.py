@@ -21,7 +21,6 @@ LONGEST_CONNECT_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class Retry:
     delay_seconds: float
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

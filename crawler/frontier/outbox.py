@@ -176,7 +176,7 @@ class Outbox:
         except BadUrl as error:
             return Death(Dead.BAD_REDIRECT, str(error))
         if lease.entry.depth == 0:
-            self._scope.seed_hosts.add(target.host)  # who seeds example.com means www.example.com too
+            self._scope.add_seed_host(target.host)  # who seeds example.com means www.example.com too
         reason = self._scope.refuse_link(target, lease.entry.depth)
         if reason:
             self.drops[reason] += 1

@@ -3,6 +3,7 @@ worker's task (``worker.py``) keeps that memory and Redis in step.
 """
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -81,9 +82,9 @@ class Scheduler(BaseScheduler):
         room = settings.getint("CONCURRENT_REQUESTS") + self.config.lease_ahead
         worker = Worker(self.frontier, self.outbox, self._holdings, self._scope, self._find_start_urls(spider), room)
         worker.spider_log = self._spider_log
-        worker.on_leased = lambda: engine_hooks.wake(engine)
+        worker.wake_engine = lambda: engine_hooks.wake(engine)
         worker.is_stopping = lambda: engine_hooks.is_stopping(engine)
-        worker.on_error = lambda error: self._fail(error)
+        worker.on_error = self._fail
         await worker.open()
         self.worker = worker
         engine_hooks.watch_finished(engine, self._request_finished)
@@ -124,7 +125,7 @@ class Scheduler(BaseScheduler):
                 stats.set_value("frontier/pages", self.outbox.pages)
             await self.frontier.close()
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self) -> None:
         engine = self._crawler.engine
         if engine is not None:
             deferred_from_coro(engine.close_spider_async(reason="frontier_error"))
@@ -177,13 +178,16 @@ class Scheduler(BaseScheduler):
         """A downloader middleware answered with a request instead of a response: a retry, or a redirect."""
         if lease.outcome is not None:
             return True
-        if request.url == lease.entry.url or canonicalise(request.url).text == lease.entry.url:
-            delays = self.config.retry_delays
-            delay_seconds = delays[min(lease.entry.attempt, len(delays) - 1)] if delays else 0.0
-            lease.outcome = Retry(delay_seconds, "middleware")
-        else:
-            fields = pack(request, self._spider) if lease.entry.request is not None else None
-            lease.outcome = Redirect(request.url, fields)
+        try:
+            if request.url == lease.entry.url or canonicalise(request.url).text == lease.entry.url:
+                delays = self.config.retry_delays
+                lease.outcome = Retry(delays[min(lease.entry.attempt, len(delays) - 1)] if delays else 0.0)
+            else:
+                fields = pack(request, self._spider) if lease.entry.request is not None else None
+                lease.outcome = Redirect(request.url, fields)
+        except (BadUrl, CannotTravel) as error:
+            logger.error("%s: %s", request.url, error)
+            lease.outcome = Death(Dead.BAD_REDIRECT, str(error))
         return True
 
     def _link(self, request: Request) -> Link:
@@ -194,7 +198,7 @@ class Scheduler(BaseScheduler):
         entry = Entry(url=request.url, depth=depth, request=pack(request, self._spider))
         priority = "high" if request.priority > 0 else "low" if request.priority < 0 else "medium"
         if depth == 0:
-            self._scope.seed_hosts.add(url.host)
+            self._scope.add_seed_host(url.host)
         raw = encode(entry, identity(fingerprint))
         return Link(url.host, priority, float(request.priority), fingerprint, raw)
 
@@ -229,7 +233,7 @@ class Scheduler(BaseScheduler):
 
     def _spider_idle(self) -> None:
         self.worker.engine_is_idle = True
-        reason = self.worker.finished_because
+        reason = self.worker.ending.reason
         if reason is None:
             raise DontCloseSpider
         raise CloseSpider(reason)
@@ -237,7 +241,7 @@ class Scheduler(BaseScheduler):
     def _left_downloader(self, request: Request) -> None:
         lease = lease_of(request)
         if lease is not None:
-            self.worker.note_fetch(lease.visit, request.meta.get("download_latency", 0.0))
+            lease.visit.note_fetch(time.monotonic(), request.meta.get("download_latency", 0.0))
 
     def _response_received(self, response: Response, request: Request) -> None:
         lease = lease_of(request)

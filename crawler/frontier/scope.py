@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from crawler.errors import BadUrl
 from crawler.frontier.config import FrontierConfig
+from crawler.frontier.frontier import Frontier
 from crawler.frontier.reasons import EXPLANATIONS, Drop
 from crawler.urls import Url, is_private_host
 
@@ -13,7 +14,8 @@ class Scope:
     follow_all_hosts: bool
     allow_private: bool
     max_depth: int
-    seed_hosts: set[str] = field(default_factory=set)  # a copy of the crawl's own set, refreshed by the worker
+    seed_hosts: set[str] = field(default_factory=set)  # a copy of the crawl's own set
+    _unshared: set[str] = field(default_factory=set)  # seed hosts that the crawl's own set does not have yet
     _private: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -38,6 +40,25 @@ class Scope:
                 self._private.clear()
             known = self._private[url.host] = is_private_host(url.host)
         return Drop.PRIVATE_ADDRESS if known else None
+
+    def add_seed_host(self, host: str) -> None:
+        if host not in self.seed_hosts:
+            self.seed_hosts.add(host)
+            self._unshared.add(host)
+
+    async def share(self, frontier: Frontier) -> None:
+        """Called before a push: a worker must not lease a seed and then drop the links to its own host."""
+        if self._unshared and not self.follow_all_hosts:
+            hosts = set(self._unshared)
+            await frontier.connection.client.sadd(frontier.keys.seed_hosts, *hosts)
+            self._unshared -= hosts
+
+    async def refresh(self, frontier: Frontier) -> None:
+        """Other workers, and whoever adds seeds, find seed hosts too."""
+        if not self.follow_all_hosts:
+            await self.share(frontier)
+            members = await frontier.connection.client.smembers(frontier.keys.seed_hosts)
+            self.seed_hosts |= {host.decode() for host in members}
 
     def check_seed(self, url: Url) -> None:
         reason = self.refuse_seed(url)

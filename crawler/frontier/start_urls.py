@@ -94,6 +94,7 @@ class StartUrls:
         if seeds:
             await plant(frontier, seeds, scope)
         if links:
+            await scope.share(frontier)
             await frontier.push(links)
         return rejected
 

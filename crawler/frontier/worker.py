@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from crawler.frontier import events, workers
 from crawler.frontier.budget import Budget
+from crawler.frontier.ending import Ending
 from crawler.frontier.entry import ID_BYTES, decode
 from crawler.frontier.frontier import Frontier, Leased, Visit
 from crawler.frontier.leases import Holdings, Lease, OpenVisit
@@ -51,7 +52,6 @@ class Worker:
         self.frontier = frontier
         self.robots: RobotsKeeper | None = None
         self.spider_log: SpiderLog | None = None
-        self.finished_because: str | None = None
         self.engine_is_idle = False  # the spider's own start requests are through, and nothing is being fetched
         self._outbox = outbox
         self._holdings = holdings
@@ -59,7 +59,9 @@ class Worker:
         self._start_urls = start_urls
         self._room = room  # URLs held at most: being fetched, and waiting here
         self._budget = Budget(frontier, self.id)
-        self._buffer: deque[Lease] = deque()
+        self.ending = Ending(frontier, self._budget, start_urls, self.id)
+        self._arrived: list[Lease] = []  # leased, but what must be known of their hosts is not known yet
+        self._buffer: deque[Lease] = deque()  # ready to be fetched
         self._awake = asyncio.Event()
         self._robots_tasks: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
@@ -69,17 +71,16 @@ class Worker:
         self._next_heartbeat = 0.0
         self._next_renew = 0.0
         self._partition = 0
-        self._last_look: tuple[int, ...] | None = None
         self._state = ""
         self._is_closing = False
-        self.on_leased: Callable[[], None] = lambda: None
+        self.wake_engine: Callable[[], None] = lambda: None
         self.is_stopping: Callable[[], bool] = lambda: False
-        self.on_error: Callable[[BaseException], None] = lambda error: None
+        self.on_error: Callable[[], None] = lambda: None
 
     # --- Called by the scheduler -----------------------------------------------------------------
 
     async def open(self) -> None:
-        await self._scope_hosts()
+        await self._scope.refresh(self.frontier)
         await self._beat()
         await events.record(self.frontier, "worker_joined", worker=self.id)
 
@@ -111,9 +112,6 @@ class Worker:
         if not self._next_flush:
             self._next_flush = time.monotonic() + self.frontier.config.flush_seconds
             self._awake.set()
-
-    def note_fetch(self, visit: OpenVisit, latency_seconds: float) -> None:
-        visit.note_fetch(time.monotonic(), latency_seconds)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -149,7 +147,7 @@ class Worker:
                 if self.is_stopping():
                     self._give_back_buffer()
                     await self._persist(self._flush)
-                elif self.finished_because is None:
+                elif self.ending.reason is None:
                     await self._persist(self._lease_if_room)
                 await self._persist(self._renew_if_due)
                 await self._persist(self._do_rounds)
@@ -158,7 +156,7 @@ class Worker:
             raise
         except BaseException as error:
             logger.critical("The frontier's task failed: %s", error, exc_info=True)
-            self.on_error(error)
+            self.on_error()
 
     async def _persist(self, operation: Callable[[], Awaitable[T]]) -> T:
         return await self.frontier.connection.persist(operation, logger.warning)
@@ -190,6 +188,7 @@ class Worker:
         # Taken before the push: whatever ends while we wait for Redis has its links in the next push.
         ended = self._outbox.take_ended()
         try:
+            await self._scope.share(self.frontier)
             accepted = await self._outbox.push()
             if self.spider_log is not None:
                 await self.spider_log.flush()
@@ -210,6 +209,7 @@ class Worker:
             self._next_lease = 0.0  # what was pushed may be ready, and so may what waited for our lock
 
     async def _lease_if_room(self) -> None:
+        await self._admit()
         now = time.monotonic()
         # What ended but is not acked would be fetched again if this worker died now, so it takes room too.
         wanted = self._room - self._holdings.urls - self._outbox.unacked
@@ -229,21 +229,15 @@ class Worker:
                 self.id, granted - leased, partition=self._partition, ask_robots=self.robots is not None
             )
             self._state = answer.state
-            leased += await self._accept(answer, called)
+            leased += self._accept(answer, called)
+            await self._admit()
             if answer.wait_seconds is not None:
                 shortest = min(shortest, answer.wait_seconds)
         await self._budget.settle(0, granted - leased)
         self._next_lease = time.monotonic() + (shortest if leased < wanted else 0.0)
-        if leased:
-            self.on_leased()
 
-    async def _accept(self, answer: Leased, called: float) -> int:
+    def _accept(self, answer: Leased, called: float) -> int:
         deadline = called + self.frontier.config.lock_seconds
-        hosts = {visit.host for visit in answer.visits}
-        if not hosts <= self._scope.seed_hosts:
-            await self._scope_hosts()  # of a seed that is younger than our last look: its links must not be dropped
-        if self.robots is not None and hosts:
-            await self.robots.load(hosts)
         leased = 0
         for visit in answer.visits:
             held = self._holdings.add(visit, deadline)
@@ -259,10 +253,23 @@ class Worker:
                     self._outbox.bury(held, raw[:ID_BYTES], Dead.POISONED, str(error))
                     self.note_news()
                     continue
-                self._buffer.append(lease)
+                self._arrived.append(lease)
             if not held.leases:
                 self._holdings.visits.pop(held.fence, None)
         return leased
+
+    async def _admit(self) -> None:
+        """Apart from the lease: if Redis goes away in between, it is this that is tried again."""
+        if not self._arrived:
+            return
+        hosts = {lease.visit.host for lease in self._arrived}
+        if not hosts <= self._scope.seed_hosts:
+            await self._scope.refresh(self.frontier)  # a seed may be younger than our last look
+        if self.robots is not None:
+            await self.robots.load(hosts)
+        self._buffer.extend(self._arrived)
+        self._arrived.clear()
+        self.wake_engine()
 
     def _ask_robots(self, held: OpenVisit, visit: Visit) -> None:
         assert self.robots is not None  # noqa: S101  nobody else asks for robots visits
@@ -285,6 +292,8 @@ class Worker:
                 self.note_news()
 
     def _give_back_buffer(self) -> None:
+        self._buffer.extend(self._arrived)
+        self._arrived.clear()
         while self._buffer:
             self._outbox.give_back(self._buffer.popleft())
             self._next_flush = self._next_flush or time.monotonic()
@@ -301,10 +310,12 @@ class Worker:
         planted = 0 if self.is_stopping() else await self._start_urls.read(self.frontier, self._scope)
         if planted:
             self._next_lease = 0.0
-        await self._scope_hosts()
+        await self._scope.refresh(self.frontier)
         is_busy = planted or self._holdings.urls or self._robots_tasks or not self._outbox.is_empty
         if self.engine_is_idle and not is_busy:
-            await self._look_for_the_end()
+            await self.ending.look(self._state)
+            if self.ending.reason is not None:
+                self.wake_engine()
         # Counted from the end: a slow Redis is not asked more often than a fast one.
         self._next_round = time.monotonic() + self.frontier.config.idle_seconds
 
@@ -329,41 +340,3 @@ class Worker:
             self.frontier.connection, self.frontier.keys, self.id, pages=self._outbox.pages, holds=self._holdings.urls
         )
         self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
-
-    async def _scope_hosts(self) -> None:
-        """Seeds may have been added, and a seed's redirect adds its target, for all workers."""
-        if self._scope.follow_all_hosts:
-            return
-        client, key = self.frontier.connection.client, self.frontier.keys.seed_hosts
-        known = {host.decode() for host in await client.smembers(key)}
-        ours = self._scope.seed_hosts - known
-        if ours:
-            await client.sadd(key, *ours)
-        self._scope.seed_hosts |= known
-
-    async def _look_for_the_end(self) -> None:
-        if self._state == "draining":
-            await self._finish("drained")
-            return
-        if await self._budget.is_spent():
-            await self._finish("max_pages")
-            return
-        if self.frontier.config.keep_alive or self._state:
-            return
-        status = await self.frontier.status()
-        if status.state:  # said since our last lease, or we never asked for one: the engine was still starting
-            return
-        look = (status.count("accepted"), status.count("done"), status.count("dead"))
-        # Partitions are not looked at in one moment: a link may have moved from one not yet seen to one already seen.
-        settled = self.frontier.keys.partitions == 1 or look == self._last_look
-        self._last_look = look
-        if status.is_finished and settled and await self._start_urls.is_empty(self.frontier):
-            await self._finish("blocked" if status.count("queued") else "finished")
-        elif self.finished_because in {"finished", "blocked"}:
-            self.finished_because = None  # somebody else, such as scrapy-redis, kept the spider open for this
-
-    async def _finish(self, reason: str) -> None:
-        if self.finished_because is None:
-            self.finished_because = reason
-            await events.record(self.frontier, "finished", reason=reason, worker=self.id)
-            self.on_leased()

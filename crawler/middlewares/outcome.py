@@ -56,7 +56,7 @@ class OutcomeMiddleware:
         if response.status in RETRIED:
             if response.status in SLOW_DOWN:
                 lease.visit.block_seconds = max(lease.visit.block_seconds, self._retry_after(response))
-            if self._retry(lease, Dead.HTTP_ERROR):
+            if self._retry(lease):
                 return request.copy()
         lease.outcome = Death(Dead.HTTP_ERROR, str(response.status))
         return response
@@ -68,7 +68,7 @@ class OutcomeMiddleware:
         reason, is_final = _classify(exception)
         if reason in {Dead.TIMEOUT, Dead.CONNECTION}:
             lease.visit.failed = 1
-        if not is_final and self._retry(lease, reason):
+        if not is_final and self._retry(lease):
             return request.copy()
         lease.outcome = Death(reason, f"{type(exception).__name__}: {exception}")
         return None
@@ -81,10 +81,10 @@ class OutcomeMiddleware:
         wanted = request.meta.get("handle_httpstatus_list", getattr(spider, "handle_httpstatus_list", ()))
         return response.status in wanted
 
-    def _retry(self, lease: Lease, reason: str) -> bool:
+    def _retry(self, lease: Lease) -> bool:
         if lease.entry.attempt >= len(self._delays):
             return False
-        lease.outcome = Retry(self._delays[lease.entry.attempt], reason)
+        lease.outcome = Retry(self._delays[lease.entry.attempt])
         return True
 
     def _redirect(self, request: Request, response: Response, lease: Lease) -> Response | Request:

@@ -62,7 +62,7 @@ class RobotsMiddleware:
         known = self._rules.get(lease.visit.host)
         if known is None:
             # Redis said that they are known, and had them no longer. Fetching unasked would be the wrong guess.
-            lease.outcome = Retry(MISSING_SECONDS, Dead.ROBOTS)
+            lease.outcome = Retry(MISSING_SECONDS)
             raise IgnoreRequest(f"the rules of {lease.visit.host} are missing: {request.url} is tried again later")
         if not known[0].can_fetch(request.url, self._user_agent):
             lease.outcome = Death(Dead.ROBOTS)

@@ -90,21 +90,20 @@ DRAINS = """
 """
 
 
-async def wait_for_log(path, text):
+async def until_running(fleet, log):
+    """The worker may be ready before its start has come back to us."""
     for _ in range(500):
-        if path.exists() and text in path.read_text():
+        if fleet.running == 1 and log.exists() and "ready" in log.read_text():
             return
         await asyncio.sleep(0.02)
-    raise TimeoutError(text)
+    raise TimeoutError("the worker is not ready")
 
 
 def test_stopping_tells_each_worker_once_and_waits(make_fleet, tmp_path, said):
     async def scenario():
         fleet = make_fleet(DRAINS)
         work = asyncio.create_task(fleet.run())
-        await wait_for_log(tmp_path / "worker-1.log", "ready")
-        while fleet.running != 1:  # the worker may be ready before its start has come back to us
-            await asyncio.sleep(0.01)
+        await until_running(fleet, tmp_path / "worker-1.log")
         fleet.stop()
         fleet.stop()
         assert await work == 0
@@ -119,7 +118,7 @@ def test_killing_does_not_wait(make_fleet, tmp_path):
     async def scenario():
         fleet = make_fleet("import time\nprint('ready', flush=True)\ntime.sleep(600)")
         work = asyncio.create_task(fleet.run())
-        await wait_for_log(tmp_path / "worker-1.log", "ready")
+        await until_running(fleet, tmp_path / "worker-1.log")
         fleet.kill()
         await asyncio.wait_for(work, 10)
 
