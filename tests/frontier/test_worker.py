@@ -23,7 +23,7 @@ class Task:
 
     def __init__(self, crawl: Crawl) -> None:
         frontier = crawl.frontier
-        frontier.config = replace(frontier.config, idle_seconds=60.0)
+        frontier.config = replace(frontier.config, idle_seconds=60.0, flush_seconds=0.0)
         self.scope = Scope(follow_all_hosts=False, allow_private=True, max_depth=-1)
         strategy = StrategyRunner.from_settings(Settings(_defaults()))
         holdings = Holdings()
