@@ -65,7 +65,8 @@ class Urls:
             for place in range(start, start + run):
                 url = make_url(host, place)
                 name = fingerprint(url)
-                arguments += (str(name), self._keys.bucket(name), "-0.5", encode(Entry(url=url), identity(name)))
+                entry = encode(Entry(url=url), identity(name), host)
+                arguments += (str(name), self._keys.bucket(name), "-0.5", entry)
         return arguments
 
 

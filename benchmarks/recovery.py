@@ -115,6 +115,6 @@ async def _held_by(pid: int, settings: dict[str, str]) -> set[str]:
         hosts = sorted({waiting.host for waiting in leased})
         owners = {state.host: state.worker for state in await describe_hosts(frontier, hosts)}
         mine = {host for host, worker in owners.items() if worker.split("-")[-2:-1] == [str(pid)]}
-        return {decode(waiting.entry).url for waiting in leased if waiting.host in mine}
+        return {decode(waiting.entry, waiting.host).url for waiting in leased if waiting.host in mine}
     finally:
         await frontier.close()

@@ -27,6 +27,7 @@ from crawler.frontier.keyspace import (
     Waiting,
     ask,
     crawl_keys,
+    pack_grave,
     read_dead,
     read_later,
     read_leased,
@@ -36,7 +37,7 @@ from crawler.frontier.workers import live_workers
 from crawler.urls import CANONICAL_VERSION
 
 FORMAT = "orbweaver-frontier"
-VERSION = 1
+VERSION = 2
 _COUNTED = {"queued", "leased", "dead", "accepted"}  # found again by counting
 _line = msgspec.json.Encoder().encode
 _read_line = msgspec.json.Decoder(dict[str, Any]).decode
@@ -93,7 +94,7 @@ async def _export_body(frontier: Frontier) -> AsyncIterator[bytes]:
         async for name, grave in read_dead(frontier, partition):
             yield _dump(
                 kind="dead", partition=partition, id=_text(name), reason=grave.reason, at_ms=grave.at_ms,
-                detail=grave.detail, **_dump_entry(grave.entry),
+                host=grave.host, detail=grave.detail, **_dump_entry(grave.entry, grave.host),
             )  # fmt: skip
         async for host, pages in client.hscan_iter(keys.base(partition) + "pages", count=STEP):
             yield _dump(kind="pages", host=host.decode(), pages=int(pages))
@@ -117,13 +118,13 @@ def _dump_waiting(waiting: Waiting) -> bytes:
     due = {} if waiting.due_ms is None else {"due_ms": waiting.due_ms}
     return _dump(
         kind="queued", host=waiting.host, **{"class": waiting.priority}, score=waiting.score, **due,
-        **_dump_entry(waiting.entry),
+        **_dump_entry(waiting.entry, waiting.host),
     )  # fmt: skip
 
 
-def _dump_entry(raw: bytes) -> dict[str, Any]:
+def _dump_entry(raw: bytes, host: str) -> dict[str, Any]:
     try:
-        entry = decode(raw)
+        entry = decode(raw, host)
     except ValueError:
         return {"raw": _text(raw)}
     values = {"url": entry.url, "depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects,
@@ -227,10 +228,9 @@ async def _store(frontier: Frontier, partitions: int, batch: list[dict[str, Any]
                 case "dead":
                     result.dead += 1
                     entry = _read_entry(values)
-                    grave = Grave(values["reason"], int(values["at_ms"]), values["detail"], entry)
-                    host = values["url"].split("/")[2] if "url" in values else ""
+                    host = values["host"]
                     partition = keys.partition(host) if host else values["partition"] % keys.partitions
-                    packed = _pack_grave(grave)
+                    packed = pack_grave(Grave(values["reason"], int(values["at_ms"]), host, values["detail"], entry))
                     commands.append(("HSET", keys.base(partition) + "dead", base64.b64decode(values["id"]), packed))
                 case "seen":
                     result.seen += len(values["fingerprints"])
@@ -278,12 +278,7 @@ def _read_entry(values: dict[str, Any]) -> bytes:
     name = binascii.unhexlify(values["identity"])
     if len(name) != ID_BYTES:
         raise ValueError(f"its identity has {len(name)} bytes")
-    return encode(entry, name)
-
-
-def _pack_grave(grave: Grave) -> bytes:
-    detail = grave.detail.encode()
-    return f"{grave.reason} {grave.at_ms} {len(detail)} ".encode() + detail + grave.entry
+    return encode(entry, name, values["host"])
 
 
 def _restore_seen(frontier: Frontier, partition: int, partitions: int, numbers: list[int]) -> list[tuple[Any, ...]]:

@@ -15,13 +15,14 @@ from crawler.frontier.keyspace import (
     STEP,
     TYPES,
     CrawlKey,
+    Waiting,
     ask,
     crawl_keys,
     read_dead,
     read_leased,
     read_queue,
     read_visits,
-    unpack_later,
+    unpack_waiting,
 )
 
 _BATCH = 200  # hosts looked at in one atomic step
@@ -111,7 +112,7 @@ async def _check_queues(
         poison: list[bytes] = []
         async for waiting in read_queue(frontier, key):
             counted[key.partition]["queued"] += 1
-            if not _is_entry(waiting.entry):
+            if not _is_entry(waiting):
                 poison.append(waiting.entry)
         if poison:
             await _bury(frontier, key.partition, key.queue, poison, counted[key.partition], result, repair)
@@ -126,8 +127,8 @@ async def _check_partition(
     poison = []
     async for packed, due in client.zscan_iter(base + "later", count=STEP):
         counter["queued"] += 1
-        waiting = unpack_later(packed, int(due))
-        if not waiting.host or not _is_entry(waiting.entry):
+        waiting = unpack_waiting(packed, int(due))
+        if not waiting.host or not _is_entry(waiting):
             poison.append(packed)
     if poison:
         await _bury(frontier, partition, ("", ""), poison, counter, result, repair)
@@ -212,9 +213,9 @@ async def _bury(
         result.findings.append(Finding("undecodable", where, message, repair))
 
 
-def _is_entry(raw: bytes) -> bool:
+def _is_entry(waiting: Waiting) -> bool:
     try:
-        decode(raw)
+        decode(waiting.entry, waiting.host)
     except ValueError:
         return False
     return True

@@ -12,6 +12,7 @@ from typing import Any
 from crawler.errors import ConfigurationError
 from crawler.frontier.config import CLASSES, FrontierConfig
 from crawler.frontier.connection import Connection, connect, load_script
+from crawler.frontier.entry import VERSION as ENTRY_VERSION
 from crawler.frontier.keys import Keys
 from crawler.urls import CANONICAL_VERSION
 
@@ -281,6 +282,7 @@ async def _agree_on_layout(connection: Connection, config: FrontierConfig) -> Ke
         "partitions": config.partitions or (CLUSTER_PARTITIONS if connection.is_cluster else 1),
         "seen_buckets": config.seen_buckets,
         "canonical_version": CANONICAL_VERSION,
+        "entry_version": ENTRY_VERSION,
     }
     found: dict[str, int] = {}
     for name, value in wanted.items():
@@ -291,11 +293,12 @@ async def _agree_on_layout(connection: Connection, config: FrontierConfig) -> Ke
             f"FRONTIER_PARTITIONS is {config.partitions}, but the namespace {config.namespace!r} in this Redis has "
             f"{found['partitions']}; leave the setting at 0, or use another FRONTIER_NAMESPACE"
         )
-    if found["canonical_version"] != CANONICAL_VERSION:
-        raise ConfigurationError(
-            f"the namespace {config.namespace!r} was written with canonical URLs of version "
-            f"{found['canonical_version']}, this program writes {CANONICAL_VERSION}: export it and import it again"
-        )
+    for name, what in (("canonical_version", "canonical URLs"), ("entry_version", "queue entries")):
+        if found[name] != wanted[name]:
+            raise ConfigurationError(
+                f"the namespace {config.namespace!r} was written with {what} of version {found[name]}, this program "
+                f"writes {wanted[name]}: export it with the program that wrote it, or use another FRONTIER_NAMESPACE"
+            )
     return Keys(config.namespace, config.crawl, found["partitions"], found["seen_buckets"])
 
 

@@ -13,7 +13,7 @@ from crawler.frontier.config import CLASSES
 from crawler.frontier.connection import load_script
 from crawler.frontier.entry import Entry, decode, identity
 from crawler.frontier.frontier import Frontier
-from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_later
+from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_waiting
 from crawler.frontier.reasons import EXPLANATIONS, Drop
 from crawler.frontier.scope import Scope
 from crawler.urls import Url, canonicalise
@@ -139,7 +139,7 @@ async def _in_queue(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     for priority in CLASSES:
         key = f"{base}q:{priority}:{url.host}"
         async for raw, score in client.zscan_iter(key, match=_escape(name) + b"*", count=STEP):
-            entry = _decode(raw)
+            entry = _decode(raw, url.host)
             if not raw.startswith(name) or entry is None:
                 continue
             [host] = await describe_hosts(frontier, [url.host])
@@ -157,8 +157,8 @@ async def _in_later(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     # What stands before the entry is class, score and host.
     pattern = b"* " + _escape(url.host.encode()) + b" " + _escape(name) + b"*"
     async for packed, due in client.zscan_iter(keys.base(partition) + "later", match=pattern, count=STEP):
-        waiting = unpack_later(packed, int(due))
-        entry = _decode(waiting.entry)
+        waiting = unpack_waiting(packed, int(due))
+        entry = _decode(waiting.entry, waiting.host)
         if not waiting.entry.startswith(name) or entry is None:
             continue
         seconds = max(0.0, due / 1000 - await _now(frontier))
@@ -170,7 +170,7 @@ async def _in_later(frontier: Frontier, url: Url, name: bytes) -> Why | None:
 
 async def _in_leased(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     async for leased in read_leased(frontier, frontier.keys.partition(url.host)):
-        entry = _decode(leased.entry)
+        entry = _decode(leased.entry, leased.host)
         if not leased.entry.startswith(name) or entry is None:
             continue
         [host] = await describe_hosts(frontier, [url.host])
@@ -186,7 +186,7 @@ async def _in_dead(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     if value is None:
         return None
     grave = read_grave(cast(bytes, value))
-    entry = _decode(grave.entry)
+    entry = _decode(grave.entry, grave.host)
     details = {"at": grave.at_ms / 1000, "detail": grave.detail, **(_history(entry) if entry else {})}
     explanation = EXPLANATIONS.get(grave.reason, grave.reason)
     detail = f" ({grave.detail})" if grave.detail else ""
@@ -197,9 +197,9 @@ def _history(entry: Entry) -> dict[str, int]:
     return {"depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects}
 
 
-def _decode(raw: bytes) -> Entry | None:
+def _decode(raw: bytes, host: str) -> Entry | None:
     try:
-        return decode(raw)
+        return decode(raw, host)
     except ValueError:
         return None
 

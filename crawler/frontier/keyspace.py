@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, NamedTuple
 
 from crawler.frontier.config import CLASSES
-from crawler.frontier.entry import ID_BYTES, decode
+from crawler.frontier.entry import ID_BYTES
 from crawler.frontier.frontier import Frontier
-from crawler.urls import canonicalise
 
 STEP = 1000  # keys or members asked for at once
 TYPES = {
@@ -18,6 +17,9 @@ TYPES = {
     "crashes": "hash", "later": "zset", "blocked": "set", "turns": "string", "ready": "zset", "q": "zset",
     "seen": "set", "import": "string",
 }  # fmt: skip
+
+
+NOBODY = "-"  # in place of a host that is not known
 
 
 class CrawlKey(NamedTuple):
@@ -51,6 +53,7 @@ class Grave(NamedTuple):
 
     reason: str
     at_ms: int
+    host: str  # empty when what was found is no entry
     detail: str
     entry: bytes
 
@@ -105,10 +108,11 @@ async def read_queue(frontier: Frontier, key: CrawlKey) -> AsyncIterator[Waiting
 async def read_later(frontier: Frontier, partition: int) -> AsyncIterator[Waiting]:
     client = frontier.connection.client
     async for packed, due in client.zscan_iter(frontier.keys.base(partition) + "later", count=STEP):
-        yield unpack_later(packed, int(due))
+        yield unpack_waiting(packed, int(due))
 
 
-def unpack_later(packed: bytes, due_ms: int) -> Waiting:
+def unpack_waiting(packed: bytes, due_ms: int | None = None) -> Waiting:
+    """``class score host`` and the entry, as the scripts write them."""
     try:
         priority, score, host, entry = packed.split(b" ", 3)
         if priority.decode() in CLASSES:
@@ -120,16 +124,8 @@ def unpack_later(packed: bytes, due_ms: int) -> Waiting:
 
 async def read_leased(frontier: Frontier, partition: int) -> AsyncIterator[Waiting]:
     client, keys = frontier.connection.client, frontier.keys
-    hosts = {fence: host async for fence, host in read_visits(frontier, partition)}
     async for name, value in client.hscan_iter(keys.base(partition) + "leased", count=STEP):
-        fence = name[:-ID_BYTES].decode(errors="replace")
-        try:
-            priority, score, entry = value.split(b" ", 2)
-            number = -float(score)
-        except ValueError:
-            priority, number, entry = b"low", 0.0, value
-        host = hosts.get(fence) or host_of(entry)
-        yield Waiting(host, priority.decode(errors="replace"), number, entry, None, fence)
+        yield unpack_waiting(value)._replace(fence=name[:-ID_BYTES].decode(errors="replace"))
 
 
 async def read_visits(frontier: Frontier, partition: int) -> AsyncIterator[tuple[str, str]]:
@@ -148,18 +144,16 @@ async def read_dead(frontier: Frontier, partition: int) -> AsyncIterator[tuple[b
 
 
 def read_grave(value: bytes) -> Grave:
-    """``reason ms length detail`` and the entry, as ack.lua writes them."""
+    """``reason ms host length detail`` and the entry, as the scripts write them."""
     try:
-        reason, at, length, rest = value.split(b" ", 3)
+        reason, at, host, length, rest = value.split(b" ", 4)
         size = int(length)
-        return Grave(reason.decode(), int(at), rest[:size].decode(errors="replace"), rest[size:])
+        detail = rest[:size].decode(errors="replace")
+        return Grave(reason.decode(), int(at), host.decode().removeprefix(NOBODY), detail, rest[size:])
     except ValueError:
-        return Grave("poisoned", 0, "", value)
+        return Grave("poisoned", 0, "", "", value)
 
 
-def host_of(entry: bytes) -> str:
-    """Empty for what is no entry of ours."""
-    try:
-        return canonicalise(decode(entry).url).host
-    except Exception:  # whatever somebody put there
-        return ""
+def pack_grave(grave: Grave) -> bytes:
+    detail = grave.detail.encode()
+    return f"{grave.reason} {grave.at_ms} {grave.host or NOBODY} {len(detail)} ".encode() + detail + grave.entry

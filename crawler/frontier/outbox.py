@@ -130,7 +130,9 @@ class Outbox:
                 url=lease.entry.url, depth=lease.entry.depth, attempt=lease.entry.attempt + 1,
                 redirects=lease.entry.redirects, request=lease.entry.request,
             )  # fmt: skip
-            report.retries.append((lease.id, int(outcome.delay_seconds * 1000), encode(again, lease.id)))
+            report.retries.append(
+                (lease.id, int(outcome.delay_seconds * 1000), encode(again, lease.id, lease.visit.host))
+            )
         elif isinstance(outcome, Death):
             report.dead.append((lease.id, outcome.reason, outcome.detail[:500]))
         elif lease.is_page:
@@ -185,7 +187,8 @@ class Outbox:
             url=target.text, depth=lease.entry.depth, redirects=lease.entry.redirects + 1, request=redirect.fields
         )
         number = _redirect_fingerprint(target, redirect.fields)
-        self.add_link(Link(target.host, lease.visit.visit.priority, 0.5, number, encode(entry, identity(number))))
+        raw = encode(entry, identity(number), target.host)
+        self.add_link(Link(target.host, lease.visit.visit.priority, 0.5, number, raw))
         return None
 
     # --- Out -------------------------------------------------------------------------------------
@@ -274,7 +277,8 @@ class Outbox:
         return [self._scored_link(url.host, url.fingerprint, extra.score, entry)]
 
     def _scored_link(self, host: str, fingerprint: int, score: float, entry: Entry) -> Link:
-        return Link(host, self._strategy.priority_of(score), score, fingerprint, encode(entry, identity(fingerprint)))
+        raw = encode(entry, identity(fingerprint), host)
+        return Link(host, self._strategy.priority_of(score), score, fingerprint, raw)
 
     def take_ended(self) -> Ended:
         ended, self._ended = self._ended, Ended()

@@ -199,7 +199,7 @@ class Scheduler(BaseScheduler):
         priority = "high" if request.priority > 0 else "low" if request.priority < 0 else "medium"
         if depth == 0:
             self._scope.add_seed_host(url.host)
-        raw = encode(entry, identity(fingerprint))
+        raw = encode(entry, identity(fingerprint), url.host)
         return Link(url.host, priority, float(request.priority), fingerprint, raw)
 
     def _drop(self, reason: str) -> None:

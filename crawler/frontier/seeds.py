@@ -169,5 +169,5 @@ async def _plant_batch(frontier: Frontier, batch: list[Seed], scope: Scope, plan
 def _link(seed: Seed) -> Link:
     number = seed.url.fingerprint
     request = RequestFields(meta=seed.meta) if seed.meta else None
-    entry = encode(Entry(url=seed.url.text, depth=seed.depth, request=request), identity(number))
+    entry = encode(Entry(url=seed.url.text, depth=seed.depth, request=request), identity(number), seed.url.host)
     return Link(seed.url.host, seed.priority, SEED_SCORE, number, entry)

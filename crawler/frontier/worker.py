@@ -247,7 +247,7 @@ class Worker:
             for raw in visit.entries:
                 leased += 1
                 try:
-                    lease = self._holdings.add_lease(held, raw, decode(raw))
+                    lease = self._holdings.add_lease(held, raw, decode(raw, visit.host))
                 except ValueError as error:
                     logger.error("The queue of %s held something that is no entry of ours: %s", visit.host, error)
                     self._outbox.bury(held, raw[:ID_BYTES], Dead.POISONED, str(error))
@@ -280,7 +280,7 @@ class Worker:
     async def _fetch_robots(self, robots: RobotsKeeper, held: OpenVisit, visit: Visit) -> None:
         seconds = 0.0
         try:
-            seconds = await robots.fetch(held, decode(visit.entries[0]).url)
+            seconds = await robots.fetch(held, decode(visit.entries[0], visit.host).url)
         except Exception:
             logger.exception("robots.txt of %s could not be read", visit.host)
             held.failed = 1

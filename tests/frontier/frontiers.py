@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.connection import load_script
-from crawler.frontier.entry import Entry, encode, identity, random_fingerprint
+from crawler.frontier.entry import Entry, decode, encode, identity, random_fingerprint
 from crawler.frontier.frontier import Frontier, Leased, Link, Status, Visit, VisitReport
 from crawler.urls import fingerprint
 
@@ -22,7 +22,8 @@ FREE: dict[str, Any] = {"rate": 0.0, "partitions": 1, "lock_seconds": 60.0, "see
 
 def link(url: str, priority: str = "medium", score: float = 0.5, *, is_filtered: bool = True) -> Link:
     number = fingerprint(url) if is_filtered else random_fingerprint()
-    return Link(url.split("/")[2], priority, score, number, encode(Entry(url=url), identity(number)))
+    host = url.split("/")[2]
+    return Link(host, priority, score, number, encode(Entry(url=url), identity(number), host))
 
 
 def links(host: str, number: int, priority: str = "medium") -> list[Link]:
@@ -127,11 +128,15 @@ class Crawl:
 
     def finish(self, worker: str = "w1") -> list[bytes]:
         """Leases and acks until nothing is handed out; answers every entry, in order."""
-        entries: list[bytes] = []
+        return [entry for visit in self._finish(worker) for entry in visit.entries]
+
+    def finish_urls(self, worker: str = "w1") -> list[str]:
+        return [decode(entry, visit.host).url for visit in self._finish(worker) for entry in visit.entries]
+
+    def _finish(self, worker: str) -> Iterator[Visit]:
         while visits := self.lease(100, worker):
             self.ack(*visits)
-            entries += [entry for visit in visits for entry in visit.entries]
-        return entries
+            yield from visits
 
 
 def _defaults() -> dict[str, Any]:

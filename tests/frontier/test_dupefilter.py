@@ -8,7 +8,6 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from crawler.frontier.dupefilter import DupeFilter, Verdict
-from crawler.frontier.entry import decode
 from crawler.frontier.leases import Holdings
 from crawler.frontier.outbox import Outbox
 from crawler.frontier.reasons import Drop
@@ -45,7 +44,7 @@ def test_no_url_is_lost_to_false_positives(open_crawl: Callable[..., Crawl]) -> 
     accepted = sum(sender.send(URLS[first : first + 250]) for first in range(0, len(URLS), 250))
     assert accepted == len(URLS)
     assert 500 < sender.outbox.false_positives < len(URLS)
-    assert sorted(decode(entry).url for entry in crawl.finish()) == sorted(URLS)
+    assert sorted(crawl.finish_urls()) == sorted(URLS)
 
 
 def test_a_duplicate_that_only_redis_remembers_is_still_a_duplicate(open_crawl: Callable[..., Crawl]) -> None:

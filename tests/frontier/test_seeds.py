@@ -88,7 +88,7 @@ def test_seeds_are_queued_once(redis_url):
         assert await client.smembers(keys.seed_hosts) == {b"a.example", b"b.example"}
         assert await client.smembers(keys.crawls) == {b"default"}
         [raw] = await client.zrange(keys.base(0) + "q:low:a.example", 0, -1)
-        entry = decode(raw)
+        entry = decode(raw, "a.example")
         assert (entry.url, entry.depth, entry.request.meta) == ("https://a.example/meta", 1, {"k": 1})
         status = await frontier.status()
         assert status.balance == 0

@@ -28,7 +28,7 @@ def read(crawl: Crawl, start_urls: StartUrls | None = None, scope: Scope | None 
 
 
 def queued(crawl: Crawl) -> list[str]:
-    return [decode(entry).url for entry in crawl.finish()]
+    return crawl.finish_urls()
 
 
 def rejected(crawl: Crawl) -> list[dict[str, str]]:
@@ -63,7 +63,7 @@ def test_json_objects(open_crawl_on_one: Callable[..., Crawl]) -> None:
     assert read(crawl) == 2
     visits = {visit.host: visit for visit in crawl.lease()}
     assert (visits["a.example"].priority, visits["b.example"].priority) == ("low", "high")
-    entry = decode(visits["a.example"].entries[0])
+    entry = decode(visits["a.example"].entries[0], "a.example")
     assert (entry.depth, entry.request and entry.request.meta) == (2, {"job": [1, "x"]})
 
 

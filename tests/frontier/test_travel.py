@@ -26,6 +26,7 @@ from crawler.frontier.entry import Entry, RequestFields
 from crawler.frontier.travel import MAX_NESTING, pack, unpack
 
 URL = "https://example.com/a?b=c"
+HOST = "example.com"
 
 
 def whole_seconds(offset: int) -> timezone:
@@ -91,8 +92,8 @@ def spider():
 
 def travel(request: Request, spider: Spider) -> Request:
     """Through the bytes that Redis would hold."""
-    raw = entry.encode(Entry(url=request.url, request=pack(request, spider)), b"12345678")
-    found = entry.decode(raw)
+    raw = entry.encode(Entry(url=request.url, request=pack(request, spider)), b"12345678", HOST)
+    found = entry.decode(raw, HOST)
     return unpack(found.url, found.request, spider)
 
 
@@ -206,7 +207,7 @@ def test_a_named_zone_offset_and_a_fold_survive(spider):
 
 def test_a_bare_request_is_a_few_bytes(spider):
     assert pack(Request(URL), spider) == RequestFields()
-    assert len(entry.encode(Entry(url=URL, request=pack(Request(URL), spider)), b"12345678")) < len(URL) + 20
+    assert len(entry.encode(Entry(url=URL, request=pack(Request(URL), spider)), b"12345678", HOST)) < len(URL)
     assert_same_request(unpack(URL, None, spider), Request(URL))
 
 
@@ -489,14 +490,49 @@ def extension(code: int, data: bytes) -> RequestFields:
     ],
 )
 def test_poison_is_a_value_error(fields, spider):
-    raw = entry.encode(Entry(url=URL, request=fields), b"12345678")
+    raw = entry.encode(Entry(url=URL, request=fields), b"12345678", HOST)
     with pytest.raises(ValueError):  # noqa: PT011
-        unpack(URL, entry.decode(raw).request, spider)
+        unpack(URL, entry.decode(raw, HOST).request, spider)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://example.com/", "example.com"),
+        ("http://example.com/a?b#c", "example.com"),
+        ("https://example.com:8443/a", "example.com:8443"),
+        ("http://[::1]:80/a", "[::1]"),
+        ("https://user:secret@example.com/", "example.com"),
+        ("https://EXAMPLE.com/a", "example.com"),
+        ("https://example.com", "example.com"),
+        ("https://example.com?a", "example.com"),
+        ("https://example.community/", "example.com"),
+        ("data:,x", "example.com"),
+    ],
+)
+def test_every_spelling_of_a_url_comes_back(url, host):
+    raw = entry.encode(Entry(url=url, depth=1, attempt=2, redirects=3), b"12345678", host)
+    assert entry.decode(raw, host) == Entry(url=url, depth=1, attempt=2, redirects=3)
+
+
+def test_the_url_of_sixty_characters_is_below_sixty_four_bytes():
+    url = "https://www.example.com/articles/2026/11/a-title-of-some-le"
+    assert len(url) == 60 - 1
+    assert len(entry.encode(Entry(url=url + "n"), b"12345678", "www.example.com")) < 64
+
+
+@pytest.mark.parametrize(("url", "host"), [("s/a", ""), ("x/a", "example.com")])
+def test_an_entry_without_a_host_or_scheme_is_a_value_error(url, host):
+    raw = b"12345678" + msgspec.msgpack.encode([entry.VERSION, url, 0, 0, 0, None])
+    with pytest.raises(ValueError, match="entry has the URL"):
+        entry.decode(raw, host)
 
 
 def test_an_entry_nested_without_end_is_a_value_error():
     with pytest.raises(ValueError, match="nested too deep"):
-        entry.decode(b"12345678" + b"\x96\x01\xa1a\x00\x00\x00\x81\xa4meta\x81\xa1a" + b"\x91" * 200_000 + b"\x90")
+        entry.decode(
+            b"12345678" + b"\x96\x01\xa1a\x00\x00\x00\x81\xa4meta\x81\xa1a" + b"\x91" * 200_000 + b"\x90", HOST
+        )
 
 
 def test_extensions_nested_without_end_are_a_value_error(spider):
@@ -517,7 +553,7 @@ def test_a_url_without_a_scheme_is_a_value_error(spider):
 def test_garbage_is_a_value_error_or_a_value(raw, code):
     spider = Shop()
     for attempt in (
-        lambda: entry.decode(raw),
+        lambda: entry.decode(raw, HOST),
         lambda: unpack(URL, extension(code, raw), spider),
         lambda: unpack(URL, msgspec.msgpack.decode(raw, type=RequestFields), spider),
     ):

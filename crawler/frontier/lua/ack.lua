@@ -50,13 +50,12 @@ end
 
 -- Class, score and entry of a leased URL.
 local function read(record, id)
-    local class, score, entry = string.match(
-        redis.call('HGET', base .. 'leased', record[FENCE] .. id) or '', '^(%a+) (%S+) (.*)$')
+    local class, score, _, entry = read_waiting(redis.call('HGET', base .. 'leased', record[FENCE] .. id) or '')
     return class or 'low', score or '0', entry or ''
 end
 
-local function bury(id, reason, detail, entry)
-    graves[#graves + 1], graves[#graves + 2] = id, reason .. ' ' .. now .. ' ' .. #detail .. ' ' .. detail .. entry
+local function bury(id, host, reason, detail, entry)
+    graves[#graves + 1], graves[#graves + 2] = id, epitaph(reason, now, host, detail, entry)
     count('dead', 1)
     count('dead:' .. reason, 1)
 end
@@ -90,7 +89,7 @@ local function settle(host, record)
     for i = at + 1, at + 3 * number, 3 do
         if take(record, ARGV[i]) then
             local class, score = read(record, ARGV[i])
-            local packed = class .. ' ' .. score .. ' ' .. host .. ' ' .. ARGV[i + 2]
+            local packed = waiting(class, score, host, ARGV[i + 2])
             put_back(redis.call('ZADD', base .. 'later', now + ARGV[i + 1], packed))
             count('retried', 1)
         end
@@ -100,7 +99,7 @@ local function settle(host, record)
     for i = at + 1, at + 3 * number, 3 do
         if take(record, ARGV[i]) then
             local _, _, entry = read(record, ARGV[i])
-            bury(ARGV[i], ARGV[i + 1], ARGV[i + 2], entry)
+            bury(ARGV[i], host, ARGV[i + 1], ARGV[i + 2], entry)
         end
     end
     at = at + 1 + 3 * number
@@ -109,7 +108,7 @@ local function settle(host, record)
         if take(record, ARGV[i]) then
             local class, score, entry = read(record, ARGV[i])
             if entry == '' then
-                bury(ARGV[i], 'poisoned', '', '') -- what was leased is gone from Redis
+                bury(ARGV[i], host, 'poisoned', '', '') -- what was leased is gone from Redis
             else
                 put_back(enqueue(base .. 'q:' .. class .. ':' .. host, score, entry))
                 ready(crawl .. '|' .. class, now, host)

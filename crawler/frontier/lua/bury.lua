@@ -4,14 +4,18 @@
 -- ARGV     crawl, class, host ("" and "": among the retries), then the entries
 -- returns  how many were there
 
+local tag, host = KEYS[1], ARGV[3]
 local base = KEYS[1] .. ':' .. ARGV[1] .. ':'
-local queue = ARGV[3] == '' and base .. 'later' or base .. 'q:' .. ARGV[2] .. ':' .. ARGV[3]
+local queue = host == '' and base .. 'later' or base .. 'q:' .. ARGV[2] .. ':' .. host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- include host
+
 local buried = 0
 for i = 4, #ARGV do
     if redis.call('ZREM', queue, ARGV[i]) == 1 then
-        redis.call('HSET', base .. 'dead', ARGV[i], 'poisoned ' .. now .. ' 0 ' .. ARGV[i])
+        redis.call('HSET', base .. 'dead', ARGV[i], epitaph('poisoned', now, host, '', ARGV[i]))
         buried = buried + 1
     end
 end

@@ -126,6 +126,22 @@ local function enqueue(queue, score, entry)
     return redis.call('ZADD', queue, score, entry)
 end
 
+-- A URL outside its queue: among the retries, or leased. An entry does not name its host, since most are in a queue
+-- that does.
+local function waiting(class, score, host, entry)
+    return class .. ' ' .. score .. ' ' .. host .. ' ' .. entry
+end
+
+local function read_waiting(packed)
+    return string.match(packed, '^(%a+) (%S+) (%S+) (.*)$')
+end
+
+-- What is written about a dead URL; the host of something that is no entry may be unknown.
+local function epitaph(reason, now, host, detail, entry)
+    if host == '' then host = '-' end
+    return reason .. ' ' .. now .. ' ' .. host .. ' ' .. #detail .. ' ' .. detail .. entry
+end
+
 -- Where an id is among others, eight bytes each; nothing when it is not there.
 local function find_id(ids, id)
     local first = string.find(ids, id, 1, true)

@@ -35,8 +35,8 @@ local next_at = FOREVER
 local queued, leased, dead = 0, 0, 0 -- what becomes of the counts
 local reasons, graves = {}, {} -- dead, by reason; what is written about them
 
-local function bury(id, entry, reason)
-    graves[#graves + 1], graves[#graves + 2] = id, reason .. ' ' .. now .. ' 0 ' .. entry
+local function bury(id, host, entry, reason)
+    graves[#graves + 1], graves[#graves + 2] = id, epitaph(reason, now, host, '', entry)
     reasons[reason] = (reasons[reason] or 0) + 1
     queued, dead = queued - 1, dead + 1
 end
@@ -46,10 +46,10 @@ local first = redis.call('ZRANGE', base .. 'later', 0, 0, 'WITHSCORES')
 if first[1] and tonumber(first[2]) <= now then
     for _, packed in ipairs(redis.call('ZRANGEBYSCORE', base .. 'later', '-inf', now, 'LIMIT', 0, 64)) do
         redis.call('ZREM', base .. 'later', packed)
-        local class, score, host, entry = string.match(packed, '^(%a+) (%S+) (%S+) (.*)$')
+        local class, score, host, entry = read_waiting(packed)
         local number = tonumber(score)
         if not number or number ~= number or not string.find(' high medium low ', ' ' .. class .. ' ', 1, true) then
-            bury(packed, packed, 'poisoned')
+            bury(packed, '', packed, 'poisoned')
         else
             if enqueue(base .. 'q:' .. class .. ':' .. host, score, entry) == 0 then
                 -- The same entry was queued meanwhile: the two are one URL, accepted once.
@@ -116,24 +116,25 @@ end
 
 local function discard(class, host)
     local taken = redis.pcall('ZPOPMIN', base .. 'q:' .. classes[class] .. ':' .. host, DISCARD)
-    for i = 1, #taken, 2 do bury(string.sub(taken[i], 1, 8), taken[i], 'host_cap') end
+    for i = 1, #taken, 2 do bury(string.sub(taken[i], 1, 8), host, taken[i], 'host_cap') end
     if #taken < 2 * DISCARD then drop(class, host) else put_off(class, host, now) end
 end
 
 -- Gives entries taken from a queue to a visit; answers how many. What is no entry of ours, or is in the visit
 -- already, is dead at once: no worker could say afterwards how it ended.
 local function hand_over(taken, visit, ids)
-    local fence, class, number = visit[1], visit[3], 0
+    local fence, host, number = visit[1], visit[2], 0
     for i = 1, #taken, 2 do
         local entry = taken[i]
         local id = string.sub(entry, 1, 8)
         if #entry < 9 or find_id(ids, id) then
-            bury(entry, entry, 'poisoned')
+            bury(entry, host, entry, 'poisoned')
         else
             number = number + 1
             visit[number + 4] = entry
             ids = ids .. id
-            entries[#entries + 1], entries[#entries + 2] = fence .. id, class .. ' ' .. taken[i + 1] .. ' ' .. entry
+            entries[#entries + 1] = fence .. id
+            entries[#entries + 1] = waiting(visit[3], taken[i + 1], host, entry)
         end
     end
     return number, ids
@@ -147,7 +148,7 @@ local function serve(pick, host, record, joins, robots, most, tokens, host_rate,
         taken = redis.pcall('ZRANGE', queue, 0, 0, 'WITHSCORES')
         if taken[1] and #taken[1] < 9 then
             redis.call('ZREM', queue, taken[1])
-            bury(taken[1], taken[1], 'poisoned')
+            bury(taken[1], host, taken[1], 'poisoned')
             put_off(pick, host, now)
             return 0
         end

@@ -38,7 +38,7 @@ end
 
 -- Answers what became of a URL: "queued", "dead:reason", or "accepted" when an equal entry was queued already, so
 -- that the two are one URL, accepted once.
-local function give_back(crawl, host, id, class, _, entry)
+local function give_back(crawl, host, id, class, _, _, entry)
     local base, reason = tag .. ':' .. crawl .. ':', nil
     if not class then
         reason, entry = 'poisoned', ''
@@ -47,7 +47,7 @@ local function give_back(crawl, host, id, class, _, entry)
         reason = 'crashed'
     end
     if reason then
-        redis.call('HSET', base .. 'dead', id, reason .. ' ' .. now .. ' 0 ' .. entry)
+        redis.call('HSET', base .. 'dead', id, epitaph(reason, now, host, '', entry))
         return 'dead:' .. reason
     end
     -- Before all others: it has waited for a lock to run out, and if it is what kills workers, that shows soonest.
@@ -64,7 +64,7 @@ for _, member in ipairs(due) do
         for _, id in ipairs(held_ids(record, base .. 'leased', fence)) do
             local value = redis.call('HGET', base .. 'leased', fence .. id) or ''
             redis.call('HDEL', base .. 'leased', fence .. id)
-            local fate = give_back(crawl, host, id, string.match(value, '^(%a+) (%S+) (.*)$'))
+            local fate = give_back(crawl, host, id, read_waiting(value))
             sums[fate] = (sums[fate] or 0) + 1
             sums.leased = sums.leased + 1
         end
