@@ -51,10 +51,9 @@ def write(directory: Path) -> None:
     """The table and the picture, from the JSON files that are there."""
     records = {path.stem: json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))}
     (directory / "README.md").write_text("\n".join(_table(records)) + "\n")
-    if "crawl" in records:
-        _draw_crawl(records["crawl"]["result"], directory / "crawl.svg")
-    if "recovery" in records:
-        _draw_recovery(records["recovery"]["result"], directory / "recovery.svg")
+    for name, draw in _PICTURES.items():
+        if name in records:
+            draw(records[name]["result"], directory / f"{name}.svg")
 
 
 def _table(records: dict[str, Any]) -> list[str]:
@@ -72,7 +71,7 @@ def _table(records: dict[str, Any]) -> list[str]:
             *_TABLES.get(name, _plain)(record["result"]),
             "",
         ]
-        if name in {"crawl", "recovery"}:
+        if name in _PICTURES:
             lines += [f"![{name}]({name}.svg)", ""]
     return lines[:-1]
 
@@ -96,6 +95,30 @@ def _crawl(result: dict[str, Any]) -> list[str]:
         lines.append(f"| {pair} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
     start_up = ", ".join(f"{who} {seconds:.2f} s" for who, seconds in result["start_up_cpu"].items())
     return [*lines, "", f"Part of it is the start of the process, in CPU seconds: {start_up}."]
+
+
+def _frontier(result: dict[str, Any]) -> list[str]:
+    sizes = [int(size) for size in result["medians"]]
+    lines = [
+        f"URLs per second of Redis CPU, by the number of URLs queued; medians of {result['rounds']} rounds in turn.",
+        "",
+        "| | " + " | ".join(f"{size:,}" for size in sizes) + " | last to first |",
+        "| --- |" + " --- |" * (len(sizes) + 1),
+    ]
+    for question, ratio in result["largest_to_smallest"].items():
+        cells = [rows[question]["per_redis_cpu_second"] for rows in result["medians"].values()]
+        lines.append(f"| {question} | " + " | ".join(f"{cell:,}" for cell in cells) + f" | {ratio:g} |")
+    return lines
+
+
+def _memory(result: dict[str, Any]) -> list[str]:
+    lines = [
+        f"Bytes of Redis for a URL of {result['url_length']} characters, {result['urls_per_host']} of each host.",
+        "",
+        "| | | URLs | bytes per URL |",
+        "| --- | --- | --- | --- |",
+    ]
+    return lines + [f"| {r['what']} | {r['who']} | {r['urls']:,} | {r['bytes_per_url']:g} |" for r in result["rows"]]
 
 
 def _recovery(result: dict[str, Any]) -> list[str]:
@@ -124,7 +147,7 @@ def _plain(result: dict[str, Any]) -> list[str]:
     return ["```json", json.dumps(result, indent=1), "```"]
 
 
-_TABLES = {"crawl": _crawl, "recovery": _recovery, "worker": _worker}
+_TABLES = {"crawl": _crawl, "frontier": _frontier, "memory": _memory, "recovery": _recovery, "worker": _worker}
 
 
 def _axes(width: float, height: float) -> tuple[Any, Any]:
@@ -159,3 +182,28 @@ def _draw_recovery(result: dict[str, Any], path: Path) -> None:
     axes.set(yticks=range(len(kinds)), yticklabels=kinds, ylim=(-0.5, len(kinds) - 0.3), xlim=(0, None))
     axes.set_xlabel("seconds from kill -9 to the last URL fetched elsewhere, one dot a repeat")
     figure.savefig(path, metadata={"Date": None})
+
+
+def _draw_frontier(result: dict[str, Any], path: Path) -> None:
+    figure, axes = _axes(8, 3.2)
+    sizes = [int(size) for size in result["medians"]]
+    for question in result["largest_to_smallest"]:
+        rates = [rows[question]["per_redis_cpu_second"] / 1000 for rows in result["medians"].values()]
+        axes.plot(sizes, rates, "o-", label=question)
+    axes.set(xscale="log", ylim=(0, None), xlabel="URLs queued", ylabel="thousand URLs\nper second of Redis CPU")
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _draw_memory(result: dict[str, Any], path: Path) -> None:
+    rows = result["rows"][::-1]
+    figure, axes = _axes(8, 0.4 * len(rows) + 0.8)
+    colours = ["#2a6f97" if row["who"].startswith("this") else "#b8b8b8" for row in rows]
+    bars = axes.barh(range(len(rows)), [row["bytes_per_url"] for row in rows], color=colours)
+    axes.bar_label(bars, fmt="%.0f", padding=4)
+    axes.set(yticks=range(len(rows)), yticklabels=[f"{row['what']}: {row['who']}" for row in rows])
+    axes.set_xlabel("bytes of Redis per URL (less is better)")
+    figure.savefig(path, metadata={"Date": None})
+
+
+_PICTURES = {"crawl": _draw_crawl, "frontier": _draw_frontier, "memory": _draw_memory, "recovery": _draw_recovery}

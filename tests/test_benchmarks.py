@@ -1,5 +1,6 @@
 """Do the benchmarks still run? A small round of ours, not of the peers: what they measure is not looked at here."""
 
+import importlib
 import shutil
 from pathlib import Path
 
@@ -36,3 +37,12 @@ def test_the_report_has_a_table_and_a_picture(tmp_path: Path):
     assert "| this project / stock Scrapy | 1.0 |" in table
     assert "Made up." in table
     assert (tmp_path / "crawl.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("name", ["frontier", "memory"])
+def test_a_quick_run_fills_its_table_and_its_picture(tmp_path: Path, name: str):
+    result = importlib.import_module(f"benchmarks.{name}").run(quick=True)
+    report.save(name, result, tmp_path)
+    report.write(tmp_path)
+    assert (tmp_path / "README.md").read_text().count("\n| ") > 4
+    assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")

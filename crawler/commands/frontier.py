@@ -79,6 +79,7 @@ class Command(ConsoleCommand):
                     "crawl": status.crawl, "state": status.state or "running", **sums, "balance": status.balance,
                     "dead_reasons": status.dead_reasons, "drops": status.drops, "counts": others,
                     "hosts_ready": status.hosts_ready, "hosts_waiting": status.hosts_waiting,
+                    "hosts_visited": status.hosts_visited,
                     "retries_waiting": status.retries_waiting, "held_back": status.held_back,
                     "next_due_seconds": status.next_due_seconds, "finished": status.is_finished, "workers": workers,
                 }
@@ -91,7 +92,7 @@ class Command(ConsoleCommand):
         sign = "=" if status.balance == 0 else "≠"
         grid.add_row("URLs", f"accepted {status.count('accepted')} {sign} {terms}")
         grid.add_row("pages", str(status.count("pages")))
-        hosts = f"{status.hosts_ready} ready, {status.hosts_waiting} waiting"
+        hosts = f"{status.hosts_visited} visited, {status.hosts_ready} ready, {status.hosts_waiting} waiting"
         grid.add_row("hosts", hosts + (f", {status.held_back} URLs of blocked hosts" if status.held_back else ""))
         if status.retries_waiting:
             grid.add_row("retries", f"{status.retries_waiting} waiting")

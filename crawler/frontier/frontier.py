@@ -97,7 +97,8 @@ class Status:
     counts: dict[str, int]
     drops: dict[str, int]
     hosts_ready: int
-    hosts_waiting: int
+    hosts_waiting: int  # for a token, or until they are tried again
+    hosts_visited: int
     retries_waiting: int
     held_back: int  # queued URLs of blocked hosts
     next_due_seconds: float | None
@@ -234,7 +235,7 @@ class Frontier:
     async def status(self) -> Status:
         counts: Counter[str] = Counter()
         drops: Counter[str] = Counter()
-        ready = waiting = retries = held_back = 0
+        ready = waiting = visited = retries = held_back = 0
         due_ms: list[int] = []
         state = b""
         for partition in range(self.keys.partitions):
@@ -245,6 +246,7 @@ class Frontier:
             waiting += numbers[1]
             retries += numbers[2]
             held_back += numbers[3]
+            visited += numbers[5]
             if numbers[4] >= 0:
                 due_ms.append(numbers[4])
         return Status(
@@ -254,6 +256,7 @@ class Frontier:
             dict(drops),
             hosts_ready=ready,
             hosts_waiting=waiting,
+            hosts_visited=visited,
             retries_waiting=retries,
             held_back=held_back,
             next_due_seconds=min(due_ms) / 1000 if due_ms else None,

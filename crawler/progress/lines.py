@@ -59,7 +59,7 @@ def line_of(snapshot: Snapshot) -> str:
         words.eta(snapshot),
         f"{snapshot.queued:,} queued",
         f"{snapshot.leased:,} in flight",
-        f"{snapshot.hosts_ready:,} hosts ready, {snapshot.hosts_waiting:,} waiting",
+        f"hosts: {words.hosts(snapshot, ', ')}",
         f"{snapshot.retries_waiting:,} to retry" if snapshot.retries_waiting else "",
         f"{snapshot.dead:,} failed ({words.reasons(snapshot.errors)})" if snapshot.dead else "",
         snapshot.state,

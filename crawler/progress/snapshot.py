@@ -25,6 +25,7 @@ class Snapshot:
     dead: int
     hosts_ready: int
     hosts_waiting: int
+    hosts_visited: int
     retries_waiting: int
     held_back: int  # queued URLs of blocked hosts
     workers: int
@@ -66,6 +67,7 @@ class Meter:
             dead=status.count("dead"),
             hosts_ready=status.hosts_ready,
             hosts_waiting=status.hosts_waiting,
+            hosts_visited=status.hosts_visited,
             retries_waiting=status.retries_waiting,
             held_back=status.held_back,
             workers=workers,

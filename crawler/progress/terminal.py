@@ -59,7 +59,7 @@ def _body(snapshot: Snapshot) -> Iterable[RenderableType]:
     numbers.add_column(style="dim", no_wrap=True)
     numbers.add_column(ratio=1)
     numbers.add_row("frontier", _frontier(snapshot))
-    numbers.add_row("hosts", f"{snapshot.hosts_ready:,} ready · {snapshot.hosts_waiting:,} waiting their turn")
+    numbers.add_row("hosts", words.hosts(snapshot, " · "))
     if snapshot.retries_waiting:
         numbers.add_row("retries", f"{snapshot.retries_waiting:,} waiting")
     if snapshot.errors:

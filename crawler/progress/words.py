@@ -37,3 +37,12 @@ def eta(snapshot: Snapshot) -> str:
 def pages(snapshot: Snapshot) -> str:
     text = count(snapshot.pages, "page")
     return f"{snapshot.pages:,} of {snapshot.max_pages:,} pages" if snapshot.max_pages else text
+
+
+def hosts(snapshot: Snapshot, separator: str) -> str:
+    numbers = (
+        (snapshot.hosts_visited, "visited"),
+        (snapshot.hosts_ready, "ready"),
+        (snapshot.hosts_waiting, "waiting"),
+    )
+    return separator.join(f"{number:,} {what}" for number, what in numbers)

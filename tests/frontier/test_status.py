@@ -37,12 +37,26 @@ def test_a_waiting_retry_keeps_a_crawl_going(open_crawl: Open) -> None:
     assert status.next_due_seconds == pytest.approx(30, abs=1)
 
 
-def test_hosts_are_ready_or_waiting(open_crawl: Open) -> None:
+def test_hosts_are_ready_or_visited_or_waiting(open_crawl: Open) -> None:
     crawl = open_crawl(rate=0.1, burst=1)
+
+    def hosts() -> tuple[int, int, int]:
+        status = crawl.status()
+        return status.hosts_ready, status.hosts_visited, status.hosts_waiting
+
     crawl.push(*links("a", 2), *links("b", 2))
-    assert (crawl.status().hosts_ready, crawl.status().hosts_waiting) == (2, 0)
-    crawl.ack(*crawl.lease(1))
-    assert (crawl.status().hosts_ready, crawl.status().hosts_waiting) == (1, 1)
+    assert hosts() == (2, 0, 0)
+    visits = crawl.lease(1)
+    assert hosts() == (1, 1, 0)
+    crawl.ack(*visits)
+    assert hosts() == (1, 0, 1)
+
+
+def test_visits_of_another_crawl_are_not_counted(open_crawl: Open) -> None:
+    crawl, other = open_crawl(), open_crawl(crawl="other")
+    crawl.push(*links("a", 1))
+    assert crawl.lease()
+    assert other.status().hosts_visited == 0
 
 
 def test_partitions_are_summed(open_crawl: Open) -> None:

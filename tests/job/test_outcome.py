@@ -10,7 +10,7 @@ from crawler.job.outcome import find_reason, last_event
 
 
 def status(state="", held_back=0, **counts):
-    return Status("c", state, counts, {}, 0, 0, 0, held_back, None)
+    return Status("c", state, counts, {}, 0, 0, 0, 0, held_back, None)
 
 
 @pytest.fixture

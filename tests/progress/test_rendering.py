@@ -28,6 +28,7 @@ SNAPSHOT = Snapshot(
     dead=37,
     hosts_ready=3,
     hosts_waiting=14,
+    hosts_visited=2,
     retries_waiting=6,
     held_back=0,
     workers=4,
@@ -106,7 +107,8 @@ def test_terminal_messages_are_no_markup_and_the_panel_goes_away():
 
 def test_a_line_for_logs():
     assert line_of(SNAPSHOT) == (
-        "2:05  1,234 of 2,000 pages  9.9/s  1:17 left  4,321 queued  12 in flight  3 hosts ready, 14 waiting  "
+        "2:05  1,234 of 2,000 pages  9.9/s  1:17 left  4,321 queued  12 in flight  "
+        "hosts: 2 visited, 3 ready, 14 waiting  "
         "6 to retry  37 failed (20 http_error · 9 timeout · 5 dns · 2 connection · 1 others)"
     )
     assert "failed" not in line_of(BARE)

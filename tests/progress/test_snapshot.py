@@ -16,7 +16,7 @@ class Clock:
 
 def status(pages, **counts):
     counts = {"pages": pages, "accepted": 50, "queued": 20, "leased": 5, "done": pages, "dead": 3, **counts}
-    return Status("c", "", counts, {"off_scope": 4, "duplicate": 9, "too_deep": 0}, 2, 3, 1, 0, None)
+    return Status("c", "", counts, {"off_scope": 4, "duplicate": 9, "too_deep": 0}, 2, 3, 4, 1, 0, None)
 
 
 def test_counts_of_this_run_and_of_the_crawl():
@@ -26,7 +26,8 @@ def test_counts_of_this_run_and_of_the_crawl():
     snapshot = meter.read(status(120, **{"dead:dns": 1, "dead:timeout": 2}), workers=2)
     assert (snapshot.pages, snapshot.new_pages, snapshot.elapsed_seconds) == (120, 20, 4)
     assert snapshot.pages_per_second == snapshot.mean_pages_per_second == 5
-    assert (snapshot.queued, snapshot.leased, snapshot.hosts_ready, snapshot.hosts_waiting) == (20, 5, 2, 3)
+    assert (snapshot.queued, snapshot.leased) == (20, 5)
+    assert (snapshot.hosts_ready, snapshot.hosts_waiting, snapshot.hosts_visited) == (2, 3, 4)
     assert (snapshot.retries_waiting, snapshot.workers) == (1, 2)
     assert list(snapshot.errors.items()) == [("timeout", 2), ("dns", 1)]
     assert list(snapshot.dropped.items()) == [("duplicate", 9), ("off_scope", 4)]

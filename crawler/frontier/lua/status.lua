@@ -3,7 +3,8 @@
 -- KEYS[1]  the partition's tag
 -- ARGV     crawl
 -- returns  {state, {count name, value, …}, {drop reason, number, …}, {hosts ready, hosts waiting for a time,
---          retries waiting, queued URLs of hosts blocked for good, ms until a retry or host is due (-1: never)}}
+--          retries waiting, queued URLs of hosts blocked for good, ms until a retry or host is due (-1: never),
+--          hosts being visited}}
 
 local tag, base = KEYS[1], KEYS[1] .. ':' .. ARGV[1] .. ':'
 local clock = redis.call('TIME')
@@ -33,9 +34,14 @@ for _, member in ipairs(redis.call('SMEMBERS', base .. 'blocked')) do
     if type(size) == 'number' then held_back = held_back + size end -- not so when the key was overwritten
 end
 
+local visited = 0 -- no more than all workers hold
+for _, visit in ipairs(redis.call('ZRANGE', tag .. ':visits', 0, -1)) do
+    if string.match(visit, '^[^|]*|([^|]*)|') == ARGV[1] then visited = visited + 1 end
+end
+
 return {
     redis.call('GET', base .. 'state') or '',
     redis.call('HGETALL', base .. 'counts'),
     redis.call('HGETALL', base .. 'drops'),
-    { ready, known - ready, redis.call('ZCARD', base .. 'later'), held_back, due },
+    { ready, known - ready, redis.call('ZCARD', base .. 'later'), held_back, due, visited },
 }
