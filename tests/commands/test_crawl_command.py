@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -255,11 +254,11 @@ def test_a_terminal_sees_a_panel_and_ctrl_c_reaches_each_worker_once(scrapy, slo
     reader = threading.Thread(target=read_all, args=(master, screen), daemon=True)
     reader.start()
     slow_web.wait_for_pages(40, 120)
-    time.sleep(1.2)
+    wait_until(lambda: "of 100 pages" in shown(screen), "the panel")
     os.write(master, b"\x03")
     process.wait(90)
     reader.join(5)
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(screen).decode())
+    text = shown(screen)
     assert process.returncode == 130, text
     assert "of 100 pages" in text
     assert "╭─ seen" in text
@@ -267,6 +266,10 @@ def test_a_terminal_sees_a_panel_and_ctrl_c_reaches_each_worker_once(scrapy, slo
     assert " 0 leased " in text
     log = (scrapy.data_dir / "crawls" / "seen" / "worker-1.log").read_text()
     assert "unclean" not in log
+
+
+def shown(screen):
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(screen).decode(errors="replace"))
 
 
 def take_terminal(fd):

@@ -1,6 +1,5 @@
 """What does somebody read who made a mistake, or whose Redis has trouble? One clear line, and nothing is lost."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -110,8 +109,7 @@ def test_a_full_redis_is_waited_for(tmp_path: Path) -> None:
         web.wait_for_pages(100)
         client.config_set("maxmemory-policy", "noeviction")
         client.config_set("maxmemory", 1_000_000)
-        wait_until(lambda: any("out of memory" in worker.log for worker in workers), "a message", 20)
-        time.sleep(1.5)
+        wait_until(lambda: all("out of memory" in worker.log for worker in workers), "a message of each", 20)
         assert len(fleet.running) == 2
         client.config_set("maxmemory", 0)
         fleet.wait(60)
