@@ -30,8 +30,9 @@ HEARTBEAT_SECONDS = 10.0
 STOP_LOOK_SECONDS = 0.25  # how soon a stopped worker gives its leases back; local, costs Redis nothing
 GOODBYE_SECONDS = 15.0  # a worker that is told to stop does not wait longer than this for a Redis that is away
 CLOSE_SECONDS = 5.0  # a round that is under way may end this long, then it is cancelled: Redis is away
-# A buffered URL is not handed out this close to the end of its lock: the fetch would outlast it.
-DEADLINE_MARGIN_SECONDS = 0.25
+# No fetch begins in the second half of a lock. Locks are renewed well before; and when a worker died, the token bucket
+# may refill from the middle of its last lock, not only from its end (reclaim.lua).
+FETCHING_PART_OF_LOCK = 0.5
 
 
 class RobotsKeeper(Protocol):
@@ -90,12 +91,16 @@ class Worker:
     def take(self) -> Lease | None:
         """The next URL to fetch, if there is one whose lock is still ours."""
         now = time.monotonic()
-        while self._buffer:
+        margin = self.frontier.config.lock_seconds * (1 - FETCHING_PART_OF_LOCK)
+        for _ in range(len(self._buffer)):
             lease = self._buffer.popleft()
             if lease.visit.is_lost:
                 continue
-            if lease.visit.deadline - DEADLINE_MARGIN_SECONDS < now:
+            if lease.visit.deadline < now:
                 self._holdings.lose(lease.visit.fence)  # this process was stopped for a while
+                continue
+            if lease.visit.deadline - margin < now:
+                self._buffer.append(lease)  # until the lock is renewed
                 continue
             if len(self._buffer) * 2 < self._room:
                 self._wake_at_lease_time(now)
@@ -333,6 +338,8 @@ class Worker:
                     self._holdings.lose(visit.fence)
                 else:
                     visit.deadline = now + lock_seconds
+            if self._buffer:
+                self.wake_engine()
         self._next_renew = now + lock_seconds / 3
 
     async def _beat(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -120,11 +121,11 @@ class Crawl:
         return self.keys.tag(0)
 
     def crash(self, *visits: Visit) -> None:
-        """The lock of these visits has run out."""
+        """The lock of these visits runs out now."""
         for visit in visits:
             member = f"{visit.fence}|{self.keys.crawl}|{visit.host}"
             tag = self.keys.tag(self.keys.partition(visit.host))
-            self.run(self.redis.zadd(f"{tag}:visits", {member: 0}, xx=True))
+            self.run(self.redis.zadd(f"{tag}:visits", {member: int(time.time() * 1000)}, xx=True))
 
     def finish(self, worker: str = "w1") -> list[bytes]:
         """Leases and acks until nothing is handed out; answers every entry, in order."""

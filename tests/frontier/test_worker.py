@@ -1,6 +1,7 @@
-"""Do workers agree on which hosts were seeded before a link is judged by it? The worker's task, on a real Redis."""
+"""The worker's task without an engine, on a real Redis."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from scrapy.settings import Settings
 
 from crawler.frontier.dupefilter import DupeFilter
 from crawler.frontier.frontier import Link
-from crawler.frontier.leases import Holdings
+from crawler.frontier.leases import Holdings, OpenVisit
 from crawler.frontier.outbox import Outbox
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import plant, read_seed
@@ -26,9 +27,19 @@ class Task:
         frontier.config = replace(frontier.config, idle_seconds=60.0, flush_seconds=0.0)
         self.scope = Scope(follow_all_hosts=False, allow_private=True, max_depth=-1)
         strategy = StrategyRunner.from_settings(Settings(_defaults()))
-        holdings = Holdings()
-        self.outbox = Outbox(frontier, DupeFilter(frontier.config), self.scope, strategy, holdings)
-        self.worker = Worker(frontier, self.outbox, holdings, self.scope, StartUrls("start", 10), room=8)
+        self.holdings = Holdings()
+        self.outbox = Outbox(frontier, DupeFilter(frontier.config), self.scope, strategy, self.holdings)
+        self.worker = Worker(frontier, self.outbox, self.holdings, self.scope, StartUrls("start", 10), room=8)
+
+    async def lease(self) -> OpenVisit:
+        """Starts, and answers the one visit that there is to make."""
+        await self.worker.open()
+        is_leased = asyncio.Event()
+        self.worker.wake_engine = is_leased.set
+        self.worker.start()
+        await is_leased.wait()
+        (visit,) = self.holdings
+        return visit
 
 
 def test_a_seed_younger_than_the_last_look_is_known_before_it_is_fetched(
@@ -81,3 +92,39 @@ def test_a_seed_host_found_here_is_told_before_its_url_can_be_leased(open_crawl:
 
     crawl.run(scenario())
     assert told == [{b"found.example"}]
+
+
+def test_no_fetch_begins_in_the_second_half_of_a_lock(open_crawl_on_one: Callable[..., Crawl]) -> None:
+    crawl = open_crawl_on_one(lock_seconds=60.0)
+    crawl.push("http://a.example/")
+    task = Task(crawl)
+
+    async def scenario() -> None:
+        visit = await task.lease()
+        visit.deadline = time.monotonic() + 29
+        assert task.worker.take() is None
+        assert task.worker.has_buffered  # until the lock is renewed
+        visit.deadline = time.monotonic() + 31
+        lease = task.worker.take()
+        assert lease is not None
+        assert lease.visit is visit
+        await task.worker.close()
+
+    crawl.run(scenario())
+
+
+def test_what_is_buffered_longer_than_its_lock_is_not_fetched(open_crawl_on_one: Callable[..., Crawl]) -> None:
+    crawl = open_crawl_on_one(lock_seconds=60.0)
+    crawl.push("http://a.example/")
+    task = Task(crawl)
+
+    async def scenario() -> None:
+        visit = await task.lease()
+        visit.deadline = time.monotonic() - 1  # the process was stopped
+        assert task.worker.take() is None
+        assert not task.worker.has_buffered
+        assert visit.is_lost
+        await task.worker.close()
+
+    crawl.run(scenario())
+    assert crawl.counts("leased") == (1,)  # reclaimed when Redis sees the lock run out

@@ -22,6 +22,7 @@ local HELD = 12 -- the ids still leased in that visit, eight bytes each; or "rob
 local WAITING = 13 -- who found the host locked, first come first: "crawl|class crawl|class "
 local TURN = 14 -- the crawl that waited longest when the last visit ended; '' when nobody else did
 local TURN_UNTIL = 15 -- ms; until then the host is kept for that crawl
+local LOCK = 16 -- ms; how long a lock of the visit lasts when it is not renewed
 local FOREVER = 9007199254740991
 local TURN_MS = 1000 -- longer than a worker sleeps between two looks at the frontier
 local MEMORY_MS = 3600000 -- how long failures in a row, or a Crawl-delay without robots.txt, are remembered
@@ -30,9 +31,9 @@ local function recall(host)
     local packed = redis.pcall('GET', tag .. ':polite:' .. host)
     if type(packed) == 'string' then
         local sound, record = pcall(cmsgpack.unpack, packed)
-        if sound and type(record) == 'table' and #record == TURN_UNTIL then return record end
+        if sound and type(record) == 'table' and #record == LOCK then return record end
     end
-    return { -1, 0, 0, 0, 0, 0, 0, 0, '', '', '', '', '', '', 0 }
+    return { -1, 0, 0, 0, 0, 0, 0, 0, '', '', '', '', '', '', 0, 0 }
 end
 
 -- Records are written together at the end of a script. A host that is locked or blocked for good is remembered for as

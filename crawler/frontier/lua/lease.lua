@@ -179,7 +179,7 @@ local function serve(pick, host, record, joins, robots, most, tokens, host_rate,
     end
     visits[#visits + 1] = visit
     if not joins then
-        record[FENCE], record[OWNER], record[CRAWL] = id, worker, crawl
+        record[FENCE], record[OWNER], record[CRAWL], record[LOCK] = id, worker, crawl, lock_ms
         locks[#locks + 1], locks[#locks + 2] = deadline, id .. '|' .. crawl .. '|' .. host
     end
     changed[host] = record

@@ -11,12 +11,15 @@
 local tag, most_crashes = KEYS[1], tonumber(ARGV[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local due = redis.call('ZRANGEBYSCORE', tag .. ':visits', '-inf', now, 'LIMIT', 0, ARGV[2])
+local due, deadlines = {}, {}
+local found = redis.call('ZRANGEBYSCORE', tag .. ':visits', '-inf', now, 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for i = 1, #found, 2 do due[#due + 1], deadlines[#deadlines + 1] = found[i], tonumber(found[i + 1]) end
 if #due == 0 then return {} end
 
 -- include host
 
 local FIRST = -1e15 -- a score that no strategy gives
+local TRAVEL_MS = 1000 -- from a worker's sending a request to the server's seeing it, at most
 local answer, changed = {}, {}
 redis.call('ZREM', tag .. ':visits', unpack(due)) -- a deletion first: a full Redis then allows the rest
 
@@ -55,7 +58,7 @@ local function give_back(crawl, host, id, class, _, _, entry)
     return enqueue(base .. 'q:high:' .. host, FIRST, entry) == 1 and 'queued' or 'accepted'
 end
 
-for _, member in ipairs(due) do
+for i, member in ipairs(due) do
     local fence, crawl, host = string.match(member, '^([^|]+)|([^|]+)|(.*)$')
     if fence then
         local base = tag .. ':' .. crawl .. ':'
@@ -82,7 +85,9 @@ for _, member in ipairs(due) do
             end
         end
         if record[FENCE] == fence then
-            record[AT] = now -- when the dead worker last fetched is not known: its last moment is taken
+            -- When the dead worker last fetched is not known, but no worker begins a fetch in the second half of a lock.
+            local latest = deadlines[i] - record[LOCK] / 2 + TRAVEL_MS
+            record[AT] = math.max(record[AT], math.min(now, latest))
             release(host, record)
             changed[host] = record
         end
