@@ -19,10 +19,10 @@ Of a crawl, in each partition (``{ow:p}:<crawl>:`` stands before each name):
 ========================= ======= =============================================================================
 ``ready:<class>``         zset    host → ms from which it may be visited
 ``q:<class>:<host>``      zset    queued entries (``entry.py``), the lowest score first
-``leased``                hash    fencing token and id → class, score and entry of each URL that is leased
+``leased``                hash    fencing token and id → class, score, host and entry of each URL that is leased
 ``later``                 zset    retries: class, score, host and entry → ms at which they are due
 ``seen:<bucket>``         set     64-bit fingerprints of all accepted URLs; small enough for Redis's integer encoding
-``dead``                  hash    id → reason, ms, detail and entry of each URL that ended badly
+``dead``                  hash    id → reason, ms, host, detail and entry of each URL that ended badly
 ``crashes``               hash    id → how often its worker died
 ``pages``                 hash    host → pages fetched
 ``counts``, ``drops``     hash    accepted = queued + leased + done + dead; drops by reason
@@ -34,7 +34,7 @@ Of a crawl, in each partition (``{ow:p}:<crawl>:`` stands before each name):
 On their own, one command each (``keys.py``):
 
 ========================= ======= =============================================================================
-``ow:layout``             hash    partitions, seen buckets, version of canonical URLs: fixed by who came first
+``ow:layout``             hash    partitions, seen buckets, versions of URLs and entries: fixed by who came first
 ``ow:crawls``             set     ids of all crawls
 ``ow:hosts:<crawl>``      set     hosts that were seeded
 ``ow:budget:<crawl>``     hash    pages spent and reserved, when ``MAX_PAGES`` is set
