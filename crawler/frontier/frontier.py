@@ -17,6 +17,7 @@ from crawler.frontier.keys import Keys
 from crawler.urls import CANONICAL_VERSION
 
 CLUSTER_PARTITIONS = 32
+REQUESTS = "@requests"  # stands for a crawl where a host is visited for no leased URL; see acquire.lua
 _RECLAIM_VISITS = 64
 
 
@@ -194,8 +195,23 @@ class Frontier:
             ],
         )
 
+    async def acquire(self, owner: str, host: str, lock_seconds: float) -> tuple[str, float | None]:
+        """A token and the lock of the host for one request without a lease: answers the fencing token; or "", and after
+        how many seconds to ask again, None if the host is blocked for good. Ended by ``release``.
+        """
+        config = self.config
+        arguments = [host, owner, repr(config.rate / 1000), config.burst, int(lock_seconds * 1000)]
+        fence, wait_ms = await self._run("acquire", self.keys.partition(host), arguments)
+        return fence.decode(), None if wait_ms < 0 else wait_ms / 1000
+
+    async def release(self, report: VisitReport) -> None:
+        await self._ack(REQUESTS, [report])
+
     async def ack(self, reports: Iterable[VisitReport]) -> tuple[int, int]:
         """Answers how many outcomes were taken, and how many refused because their visit was no longer ours."""
+        return await self._ack(self.keys.crawl, reports)
+
+    async def _ack(self, crawl: str, reports: Iterable[VisitReport]) -> tuple[int, int]:
         by_partition: dict[int, list[Any]] = {}
         for report in reports:
             arguments = by_partition.setdefault(self.keys.partition(report.host), [])
@@ -203,7 +219,7 @@ class Frontier:
         taken = stale = 0
         backoff_ms = int(self.config.host_backoff_max_seconds * 1000)
         for partition, arguments in by_partition.items():
-            some_taken, some_stale = await self._run("ack", partition, [self.keys.crawl, backoff_ms, *arguments])
+            some_taken, some_stale = await self._run("ack", partition, [crawl, backoff_ms, *arguments])
             taken += some_taken
             stale += some_stale
         return taken, stale

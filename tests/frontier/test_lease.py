@@ -31,8 +31,8 @@ def serve(crawl: Crawl, total: int, wanted: int) -> Iterator[str]:
     """The class of each URL that is handed out; every visit ends before the next lease."""
     number = 0
     while number < total:
-        visits = crawl.lease(wanted)
-        assert visits
+        # A quick machine asks again before the next token has come, however high the rate.
+        visits = wait_until(lambda: crawl.lease(wanted), "a lease")
         crawl.ack(*visits)
         for visit in visits:
             number += len(visit.entries)

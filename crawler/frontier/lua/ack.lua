@@ -129,7 +129,7 @@ while at < #ARGV do
     if record[FENCE] ~= fence then
         settle(host, NOBODY)
     else
-        if record[HELD] == 'robots' then
+        if record[HELD] == NO_URLS then
             local before = stale
             settle(host, NOBODY)
             if robots > 0 or stale == before then record[HELD] = '' end

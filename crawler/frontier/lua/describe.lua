@@ -28,7 +28,7 @@ for i = 2, #ARGV do
     end
     local blocked = math.max(0, record[BLOCKED] - now)
     if record[BLOCKED] >= FOREVER then blocked = -1 end
-    local held = record[HELD] == 'robots' and 0 or #record[HELD] / 8
+    local held = record[HELD] == NO_URLS and 0 or #record[HELD] / 8
     local pages = redis.pcall('HGET', base .. 'pages', host)
     answer[#answer + 1] = {
         queued[1], queued[2], queued[3], ready[1], ready[2], ready[3], blocked, record[FAILS],

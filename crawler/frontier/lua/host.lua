@@ -18,11 +18,13 @@ local FAILS = 8 -- failures in a row
 local FENCE = 9 -- the visit that has the host; '' when it is free
 local OWNER = 10 -- the worker whose visit it is
 local CRAWL = 11 -- the crawl whose visit it is
-local HELD = 12 -- the ids still leased in that visit, eight bytes each; or "robots"
+local HELD = 12 -- the ids still leased in that visit, eight bytes each; or NO_URLS
 local WAITING = 13 -- who found the host locked, first come first: "crawl|class crawl|class "
 local TURN = 14 -- the crawl that waited longest when the last visit ended; '' when nobody else did
 local TURN_UNTIL = 15 -- ms; until then the host is kept for that crawl
 local LOCK = 16 -- ms; how long a lock of the visit lasts when it is not renewed
+local NO_URLS = 'robots' -- the visit is for a request that is no queued URL, such as robots.txt
+local REQUESTS = '@requests' -- stands for a crawl where such a request has the host; see acquire.lua
 local FOREVER = 9007199254740991
 local TURN_MS = 1000 -- longer than a worker sleeps between two looks at the frontier
 local MEMORY_MS = 3600000 -- how long failures in a row, or a Crawl-delay without robots.txt, are remembered
@@ -104,7 +106,9 @@ local function wake(host, record)
     local at = now
     if record[NEXT_MS] > 0 then at = math.max(at, record[AT] + record[NEXT_MS]) end
     if record[BLOCKED] < FOREVER then at = math.max(at, record[BLOCKED]) end
-    for name in string.gmatch(record[WAITING], '%S+') do ready(name, at, host) end
+    for name in string.gmatch(record[WAITING], '%S+') do
+        if name ~= REQUESTS .. '|' then ready(name, at, host) end -- who waits with acquire asks again by itself
+    end
     record[WAITING] = ''
     return at
 end
@@ -114,6 +118,31 @@ local function release(host, record)
     local at = wake(host, record)
     record[FENCE], record[OWNER], record[CRAWL], record[HELD] = '', '', '', ''
     if other then record[TURN], record[TURN_UNTIL] = other, at + TURN_MS end
+end
+
+-- Tokens per ms (0: no limit) and the size of the host's bucket.
+local function bucket_of(record, rate, burst)
+    if record[INTERVAL] > 0 and (rate == 0 or 1 / record[INTERVAL] < rate) then
+        return 1 / record[INTERVAL], 1 -- the host's own Crawl-delay can only slow us down
+    end
+    return rate, burst
+end
+
+local function tokens_in(record, host_rate, bucket)
+    if record[TOKENS] < 0 or host_rate == 0 then return bucket end
+    return math.min(bucket, record[TOKENS] + math.max(0, now - record[AT]) * host_rate)
+end
+
+-- Leaves so many tokens in the bucket.
+local function spend(record, tokens, host_rate, bucket)
+    if host_rate == 0 then
+        record[NEXT_MS] = -1
+        return
+    end
+    -- Another crawl may have a slower idea of when the bucket is full.
+    record[FULL_MS] = math.max(math.ceil((bucket - tokens) / host_rate), record[AT] + record[FULL_MS] - now)
+    record[NEXT_MS] = math.max(0, math.ceil((1 - tokens) / host_rate))
+    record[TOKENS], record[AT] = tokens, now
 end
 
 -- Puts an entry into its queue; answers 1, or 0 when it was there already. A key that somebody overwrote with

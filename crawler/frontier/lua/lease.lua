@@ -169,7 +169,7 @@ local function serve(pick, host, record, joins, robots, most, tokens, host_rate,
     local visit = { id, host, classes[pick], robots and 'robots' or 'pages' }
     local served = 1
     if robots then
-        visit[5], record[HELD] = taken[1], 'robots'
+        visit[5], record[HELD] = taken[1], NO_URLS
     else
         served, record[HELD] = hand_over(taken, visit, record[HELD])
         if served == 0 then
@@ -184,15 +184,7 @@ local function serve(pick, host, record, joins, robots, most, tokens, host_rate,
     end
     changed[host] = record
 
-    if host_rate == 0 then
-        record[NEXT_MS] = -1
-    else
-        tokens = tokens - served
-        -- Another crawl may have a slower idea of when the bucket is full.
-        record[FULL_MS] = math.max(math.ceil((bucket - tokens) / host_rate), record[AT] + record[FULL_MS] - now)
-        record[NEXT_MS] = math.max(0, math.ceil((1 - tokens) / host_rate))
-        record[TOKENS], record[AT] = tokens, now
-    end
+    spend(record, tokens - served, host_rate, bucket)
     if not robots and #taken < 2 * most or redis.call('ZCARD', queue) == 0 then
         drop(pick, host)
     elseif host_rate == 0 and not robots then
@@ -217,15 +209,12 @@ local function look(pick, host)
         return 0
     end
 
-    local host_rate, bucket = rate, burst
-    if record[INTERVAL] > 0 and (rate == 0 or 1 / record[INTERVAL] < rate) then
-        host_rate, bucket = 1 / record[INTERVAL], 1 -- the host's own Crawl-delay can only slow us down
-    end
+    local host_rate, bucket = bucket_of(record, rate, burst)
     -- Without a rate limit the worker that holds a host may be given more of it, unless another crawl waits; with
     -- a limit, tokens are counted from the last fetch of a visit, so the visit has to end first.
     local locked, in_visit = record[FENCE] ~= '', 0
     local joins = locked and host_rate == 0 and record[NEXT_MS] < 0 and record[OWNER] == worker
-        and record[CRAWL] == crawl and record[HELD] ~= 'robots' and not first_other(record, crawl)
+        and record[CRAWL] == crawl and record[HELD] ~= NO_URLS and not first_other(record, crawl)
     if joins then in_visit = #record[HELD] / 8 end
     local pages_left = FOREVER
     if cap > 0 then pages_left = cap - tonumber(redis.call('HGET', base .. 'pages', host) or 0) - in_visit end
@@ -247,18 +236,15 @@ local function look(pick, host)
         return 0
     end
 
-    local tokens = bucket
-    if record[TOKENS] >= 0 and host_rate > 0 then
-        tokens = math.min(bucket, record[TOKENS] + math.max(0, now - record[AT]) * host_rate)
-        if tokens < 1 then
-            local at = now + math.ceil((1 - tokens) / host_rate)
-            put_off(pick, host, at)
-            if my_turn then -- a crawl with a lower rate than the others would otherwise never find a whole token
-                record[TURN_UNTIL] = at + TURN_MS
-                changed[host] = record
-            end
-            return 0
+    local tokens = tokens_in(record, host_rate, bucket)
+    if tokens < 1 then
+        local at = now + math.ceil((1 - tokens) / host_rate)
+        put_off(pick, host, at)
+        if my_turn then -- a crawl with a lower rate than the others would otherwise never find a whole token
+            record[TURN_UNTIL] = at + TURN_MS
+            changed[host] = record
         end
+        return 0
     end
     if record[TURN] ~= '' then
         record[TURN], record[TURN_UNTIL] = '', 0

@@ -28,7 +28,7 @@ redis.call('ZREM', tag .. ':visits', unpack(due)) -- a deletion first: a full Re
 local function held_ids(record, leased, fence)
     local ids = {}
     if record[FENCE] == fence then
-        if record[HELD] ~= 'robots' then
+        if record[HELD] ~= NO_URLS then
             for first = 1, #record[HELD], 8 do ids[#ids + 1] = string.sub(record[HELD], first, first + 7) end
         end
     else
