@@ -73,7 +73,7 @@ class Sized:
                 number += len(pages)
                 # The last fetch began long ago: the next lease finds the bucket full.
                 arguments += (fence, host, LOCK_MS, 0, 0, 0, 0, len(pages), *pages, 0, 0, 0, 0)
-            self.call("ack", "crawl", 300_000, *arguments)
+            self.call("ack", "crawl", 300_000, 1, *arguments)
         return number
 
     def _lease(self, visit_pages: int) -> list[Any]:

@@ -71,6 +71,9 @@ EVENTS_LENGTH = 10_000  # the event stream of a crawl is trimmed to about this m
 # Retries: delays in seconds; one more attempt than delays is made before the URL is dead.
 RETRY_DELAYS = [1, 2, 4]
 RETRY_AFTER_MAX_SECONDS = 3600  # a server cannot send us away for longer than this
+# Requests that the frontier did not hand out (of a spider on another scheduler, say) take the same tokens and locks.
+POLITENESS_ENABLED = True
+POLITENESS_WAIT_SECONDS = 60  # such a request waits this long for its host, then it fails as timed out
 HOST_BACKOFF_MAX_SECONDS = 300  # a host that keeps failing is left alone for at most this long
 
 # --- Scope -----------------------------------------------------------------------------------
@@ -120,6 +123,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.egress.EgressMiddleware": 50,
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
+    "crawler.middlewares.politeness.PolitenessMiddleware": 900,  # next to the downloader: what it holds it gives back
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl
 ITEM_PIPELINES = {

@@ -4,6 +4,7 @@ Called by the worker's task inside a crawl and by the commands from outside. Hol
 it knows is in Redis, so that any number of them, anywhere, are one frontier.
 """
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from crawler.urls import CANONICAL_VERSION
 CLUSTER_PARTITIONS = 32
 REQUESTS = "@requests"  # stands for a crawl where a host is visited for no leased URL; see acquire.lua
 _RECLAIM_VISITS = 64
+MAX_JITTER = 1.25  # hosts that failed together, behind one router say, do not come back together
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +220,9 @@ class Frontier:
             arguments += report.arguments()
         taken = stale = 0
         backoff_ms = int(self.config.host_backoff_max_seconds * 1000)
+        jitter = repr(random.uniform(1, MAX_JITTER))
         for partition, arguments in by_partition.items():
-            some_taken, some_stale = await self._run("ack", partition, [crawl, backoff_ms, *arguments])
+            some_taken, some_stale = await self._run("ack", partition, [crawl, backoff_ms, jitter, *arguments])
             taken += some_taken
             stale += some_stale
         return taken, stale

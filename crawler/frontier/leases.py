@@ -61,6 +61,7 @@ class OpenVisit:
     block_seconds: float = 0.0
     failed: int = -1
     is_lost: bool = False
+    is_blocked: bool = False  # the server asked to be left alone: what is not sent yet is not sent
 
     @property
     def fence(self) -> str:
@@ -73,6 +74,10 @@ class OpenVisit:
     def note_fetch(self, now: float, latency_seconds: float) -> None:
         """Keeps when the server last heard from us: never too early, so that the token bucket is never generous."""
         self.last_fetch = max(self.last_fetch, now - max(0.0, latency_seconds - LONGEST_CONNECT_SECONDS))
+
+    def block(self, seconds: float) -> None:
+        self.block_seconds = max(self.block_seconds, seconds)
+        self.is_blocked = True
 
     def report(self, now: float) -> VisitReport:
         idle_ms = int((now - self.last_fetch) * 1000) if self.last_fetch else 10**9

@@ -96,6 +96,10 @@ class Worker:
             lease = self._buffer.popleft()
             if lease.visit.is_lost:
                 continue
+            if lease.visit.is_blocked:
+                self._outbox.give_back(lease)
+                self.note_news()
+                continue
             if lease.visit.deadline < now:
                 self._holdings.lose(lease.visit.fence)  # this process was stopped for a while
                 continue

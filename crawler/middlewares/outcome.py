@@ -4,8 +4,6 @@ URL, perhaps another host, with its own robots.txt and politeness; and a retry t
 Requests without a lease (robots.txt, or a spider on another scheduler) pass through untouched.
 """
 
-import time
-from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
 from scrapy import Request
@@ -28,11 +26,11 @@ from crawler.frontier.leases import Death, Lease, Redirect, Retry, lease_of
 from crawler.frontier.reasons import Dead
 from crawler.frontier.travel import pack
 from crawler.middlewares.egress import REFUSED
+from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
 from crawler.urls import canonicalise
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
-SLOW_DOWN = frozenset({429, 503})
 MAX_REDIRECTS = 5
 
 
@@ -55,7 +53,11 @@ class OutcomeMiddleware:
             return self._redirect(request, response, lease)
         if response.status in RETRIED:
             if response.status in SLOW_DOWN:
-                lease.visit.block_seconds = max(lease.visit.block_seconds, self._retry_after(response))
+                block_seconds = retry_after_seconds(response, self._retry_after_max_seconds)
+                if block_seconds:
+                    lease.visit.block(block_seconds)
+                else:
+                    lease.visit.failed = 1  # left alone, for longer each time
             if self._retry(lease):
                 return request.copy()
         lease.outcome = Death(Dead.HTTP_ERROR, str(response.status))
@@ -104,18 +106,6 @@ class OutcomeMiddleware:
         fields = pack(again, self._crawler.spider) if lease.entry.request and self._crawler.spider else None
         lease.outcome = Redirect(target, fields)
         return again
-
-    def _retry_after(self, response: Response) -> float:
-        text = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
-        seconds = 0.0
-        if text.isdigit():
-            seconds = float(text)
-        elif text:
-            try:
-                seconds = parsedate_to_datetime(text).timestamp() - time.time()
-            except (TypeError, ValueError):
-                seconds = 0.0
-        return max(0.0, min(seconds, self._retry_after_max_seconds))
 
 
 def _redirected(request: Request, status: int, target: str) -> Request:

@@ -21,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.leases import Death, OpenVisit, Retry, lease_of
 from crawler.frontier.reasons import Dead
+from crawler.middlewares.politeness import VISIT_META
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class RobotsMiddleware:
 
     async def fetch(self, visit: OpenVisit, sample_url: str) -> float:
         origin = urlsplit(sample_url)
-        status, body = await self._get(f"{origin.scheme}://{origin.netloc}/robots.txt")
+        status, body = await self._get(f"{origin.scheme}://{origin.netloc}/robots.txt", visit)
         known_seconds = KNOWN_SECONDS
         if 200 <= status < 300:
             text = body[:LARGEST_BYTES].decode("utf-8-sig", "replace")
@@ -105,11 +106,13 @@ class RobotsMiddleware:
         self._remember(visit.host, text)
         return known_seconds
 
-    async def _get(self, url: str) -> tuple[int, bytes]:
+    async def _get(self, url: str, visit: OpenVisit) -> tuple[int, bytes]:
         engine = self._crawler.engine
         assert engine is not None  # noqa: S101  it runs us
         for _ in range(MAX_REDIRECTS + 1):
-            request = Request(url, callback=NO_CALLBACK, dont_filter=True, meta={"dont_obey_robotstxt": True})
+            request = Request(
+                url, callback=NO_CALLBACK, dont_filter=True, meta={"dont_obey_robotstxt": True, VISIT_META: visit}
+            )
             try:
                 response: Response = await engine.download_async(request)
             except (IgnoreRequest, CannotResolveHostError):

@@ -34,3 +34,27 @@ def test_four_workers_keep_to_the_rate(redis_url: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_four_workers_keep_to_the_rate_for_long(redis_url: str, tmp_path: Path) -> None:
     crawl_politely(redis_url, tmp_path, hosts=40, pages=120, rate=2, burst=10)
+
+
+def test_a_spider_on_the_stock_scheduler_shares_hosts_with_a_crawl(redis_url: str, tmp_path: Path) -> None:
+    rate, burst = 5.0, 3
+    site = Site.trees(hosts=4, pages=15, latency_ms=20)
+    polite = {"FRONTIER_RATE": rate, "FRONTIER_BURST": burst}
+    stock = {
+        **polite, "SPIDER_MODULES": "tests.spiders", "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter", "PAGE_LOG": 0,
+    }  # fmt: skip
+    (tmp_path / "stock").mkdir()
+    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, **polite) as fleet:
+        seeds = {"TEST_SEEDS": " ".join(web.seeds())}
+        with Fleet(redis_url, tmp_path / "stock", spider="plain", env=seeds, **stock) as others:
+            fleet.seed(web.seeds())
+            fleet.start(1)
+            others.start(1, USER_AGENT="stock")
+            fleet.wait(60)
+            others.wait(60)
+            hits = web.requests()
+            for agent in ("worker-1", "stock"):
+                assert {hit.url for hit in web.pages() if hit.user_agent == agent} == web.expected_paths()
+            assert max_in_any_window_excess(hits, rate, burst) <= 0
+            assert overlaps_between_agents(hits) == []

@@ -125,13 +125,14 @@ def test_a_failing_host_is_left_alone_longer_and_longer(open_crawl: Open) -> Non
         waits.append(crawl.ask().wait_seconds or 0)
         crawl.block("a", 1)  # the back-off is cut short; the failures are not forgotten
         time.sleep(0.002)
-    assert waits == pytest.approx([1, 2, 3, 3], abs=0.2)
+    for wait, least, most in zip(waits, [1, 2, 3, 3], [1.25, 2.5, 3, 3], strict=True):
+        assert least - 0.2 <= wait <= most, waits
     crawl.push(*links("a", 2))
     (visit,) = crawl.lease(1)
     crawl.ack(report(visit, failed=0))
     (visit,) = crawl.lease(1)
     crawl.ack(report(visit, failed=1))
-    assert crawl.ask().wait_seconds == pytest.approx(1, abs=0.2)
+    assert 0.8 <= (crawl.ask().wait_seconds or 0) <= 1.25
 
 
 def test_retry_after_holds_for_all_crawls(open_crawl: Open) -> None:

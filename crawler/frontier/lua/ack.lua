@@ -2,7 +2,7 @@
 -- visit that was reclaimed meanwhile is refused and counted. The links of a page are pushed before this step.
 --
 -- KEYS[1]  the partition's tag
--- ARGV     crawl, longest back-off of a failing host in ms, then for each visit:
+-- ARGV     crawl, longest back-off of a failing host in ms, factor to stretch it by, then for each visit:
 --          fence, host, ms since its last fetch began, ms to block the host, failed (1 yes, 0 no, -1 unknown),
 --          ms that robots.txt is known for (0: unchanged), ms between requests that it asks for (0: none; read
 --          only when robots.txt is known), and five lists, each with its length first:
@@ -11,7 +11,7 @@
 --
 -- An ack whose answer was lost can be sent again: its outcomes are then stale, and nothing happens twice.
 
-local tag, crawl, backoff_max = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local tag, crawl, backoff_max, jitter = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local base = tag .. ':' .. crawl .. ':'
 local counts = base .. 'counts'
 local clock = redis.call('TIME')
@@ -23,7 +23,7 @@ redis.call('DEL', base .. 'room')
 
 -- include host
 
-local at = 3 -- where in ARGV we are
+local at = 4 -- where in ARGV we are
 local taken, stale, pages, done = 0, 0, 0, 0
 local totals, fetched = {}, {} -- what becomes of the counts; pages by host
 local finished, graves = {}, {} -- every URL taken, as fence and id; what is written about the dead
@@ -141,7 +141,7 @@ while at < #ARGV do
         record[AT] = math.max(record[AT], now - idle)
         if failed == 1 then
             record[FAILS] = record[FAILS] + 1
-            block = math.max(block, math.min(1000 * 2 ^ (record[FAILS] - 1), backoff_max))
+            block = math.max(block, math.ceil(math.min(1000 * 2 ^ (record[FAILS] - 1) * jitter, backoff_max)))
         elseif failed == 0 then
             record[FAILS] = 0
         end
