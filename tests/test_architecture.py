@@ -18,7 +18,7 @@ SETTINGS = ROOT / "crawler" / "settings.py"
 
 # "crawler" is the package itself: its version.
 BOTTOM = {"crawler", "errors", "environment", "settings", "urls"}
-FLOW = BOTTOM | {"frontier", "parsing", "storage", "search"}
+FLOW = BOTTOM | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
     "spiders",
@@ -41,7 +41,8 @@ ARROWS = {
     "settings": {"environment"},
     "urls": {"errors"},
     "embedded": BOTTOM,
-    "frontier": BOTTOM | {"embedded"},
+    "robots": BOTTOM,
+    "frontier": BOTTOM | {"embedded", "robots"},
     "parsing": BOTTOM,
     "spiders": FLOW,
     "middlewares": FLOW,
