@@ -1,8 +1,8 @@
 """May this agent fetch this URL, and which line of robots.txt says so?
 
-RFC 9309, read as Google's published parser reads it, wherever Protego reads it otherwise. The two disagree with the RFC
-in one place only: Google compares "%7E" and "~" as they are written, the RFC calls them the same. Where that matters a
-URL is allowed only if both readings allow it: no site owner is surprised by a fetch.
+RFC 9309, read as Google's published parser reads it, wherever Protego reads it otherwise. Google and the RFC differ in
+one place: Google compares "%7E" and "~" as they are written, the RFC calls them the same. Where that matters a URL is
+allowed only if both readings allow it: no site owner is surprised by a fetch.
 
 ``parse`` is called once per host, ``decide`` for every page; what an agent may do is compiled when it first asks.
 """
