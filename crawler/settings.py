@@ -71,6 +71,7 @@ EVENTS_LENGTH = 10_000  # the event stream of a crawl is trimmed to about this m
 # Retries: delays in seconds; one more attempt than delays is made before the URL is dead.
 RETRY_DELAYS = [1, 2, 4]
 RETRY_AFTER_MAX_SECONDS = 3600  # a server cannot send us away for longer than this
+CRAWL_DELAY_MAX_SECONDS = 30  # a robots.txt cannot slow us down to less than a page in this time
 # Requests that the frontier did not hand out (of a spider on another scheduler, say) take the same tokens and locks.
 POLITENESS_ENABLED = True
 POLITENESS_WAIT_SECONDS = 60  # such a request waits this long for its host, then it fails as timed out
@@ -80,6 +81,7 @@ HOST_BACKOFF_MAX_SECONDS = 300  # a host that keeps failing is left alone for at
 
 ALLOW_PRIVATE = False  # loopback and private addresses: refused, or any page could make us attack our own network
 FOLLOW_HOSTS = "seeds"  # seeds: only hosts that were seeded; all: wherever the links lead
+FOLLOW_SITEMAPS = True  # sitemaps that robots.txt names; their URLs are links, as far from the seeds as those of a seed
 URLLENGTH_LIMIT = 2083
 
 # --- Scrapy ----------------------------------------------------------------------------------

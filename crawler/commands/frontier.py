@@ -124,7 +124,9 @@ class Command(ConsoleCommand):
         return 0
 
     async def _why(self, frontier: Frontier, args: list[str], opts: argparse.Namespace) -> int:
-        answer = await insight.why(frontier, args[0], Scope.from_config(frontier.config))
+        assert self.settings is not None  # noqa: S101  Scrapy sets it before it runs a command
+        user_agent = str(self.settings["USER_AGENT"])
+        answer = await insight.why(frontier, args[0], Scope.from_config(frontier.config), user_agent)
         if opts.json:
             print_json(answer)
             return 0
@@ -135,7 +137,7 @@ class Command(ConsoleCommand):
             if answer.reason:
                 grid.add_row("reason", answer.reason)
             for name, value in answer.details.items():
-                if value is not None and value != "":
+                if value is not None and value != "" and not isinstance(value, dict):  # the message has said those
                     grid.add_row(name.replace("_", " "), str(value))
             terminal().print(grid)
         return 0

@@ -9,7 +9,8 @@ Of a host, shared by all crawls:
 ========================= ======= =============================================================================
 ``{ow:p}:polite:<host>``  string  msgpack array: token bucket, lock (owner, crawl, fencing token), block, failures,
                                   Crawl-delay, who waits for the lock; its fields are named in ``lua/host.lua``
-``{ow:p}:robots:<host>``  string  text of robots.txt, for as long as it is known
+``{ow:p}:robots:<host>``  string  until when it is valid, and the text of robots.txt; ``robots-failures`` counts how
+                                  often it could not be had, ``robots-claim`` is held by who fetches it outside a visit
 ``{ow:p}:visits``         zset    ``fence|crawl|host`` → ms at which the lock runs out unless renewed
 ``{ow:p}:fence``          string  the last fencing token
 ========================= ======= =============================================================================

@@ -13,7 +13,9 @@ from crawler.errors import ConfigurationError
 N = TypeVar("N", int, float)
 CLASSES = ("high", "medium", "low")
 # What stands beside the crawls in a partition, see the key table.
-_RESERVED = frozenset({"alien", "fence", "leased", "polite", "robots", "visit", "visits"})
+_RESERVED = frozenset(
+    {"alien", "fence", "leased", "polite", "robots", "robots-claim", "robots-failures", "visit", "visits"}
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -46,6 +48,7 @@ class FrontierConfig:
     keep_alive: bool
     allow_private: bool
     follow_hosts: str
+    follow_sitemaps: bool
     host_backoff_max_seconds: float
     spider_log: bool
     spider_log_length: int
@@ -82,6 +85,7 @@ class FrontierConfig:
             keep_alive=read.flag("KEEP_ALIVE"),
             allow_private=read.flag("ALLOW_PRIVATE"),
             follow_hosts=read.choice("FOLLOW_HOSTS", ("seeds", "all")),
+            follow_sitemaps=read.flag("FOLLOW_SITEMAPS"),
             host_backoff_max_seconds=read.number("HOST_BACKOFF_MAX_SECONDS", 0, 86400),
             spider_log=read.flag("SPIDER_LOG"),
             spider_log_length=read.whole("SPIDER_LOG_LENGTH", 1, 1 << 40),

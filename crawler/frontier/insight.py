@@ -15,7 +15,9 @@ from crawler.frontier.entry import Entry, decode, identity
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_waiting
 from crawler.frontier.reasons import EXPLANATIONS, Drop
+from crawler.frontier.robots_cache import UNREACHABLE, RobotsCache
 from crawler.frontier.scope import Scope
+from crawler.robots.rules import parse
 from crawler.urls import Url, canonicalise
 
 _GLOB = frozenset(b"*?[]^-\\")
@@ -107,12 +109,38 @@ class Why:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-async def why(frontier: Frontier, text: str, scope: Scope) -> Why:
-    """What became of this URL, or what would. Requests with a body or another method are not looked for."""
+async def why(frontier: Frontier, text: str, scope: Scope, user_agent: str = "") -> Why:
+    """What became of this URL, or what would; and for the user agent, which line of robots.txt decides. Requests with a
+    body or another method are not looked for.
+    """
     try:
         url = canonicalise(text)
     except BadUrl as error:
         return Why(text, "", "refused", f"It cannot be crawled: {error}.", error.reason)
+    answer = await _find(frontier, url, scope)
+    if user_agent:
+        await _ask_robots(frontier, url, user_agent, answer)
+    return answer
+
+
+async def _ask_robots(frontier: Frontier, url: Url, user_agent: str, answer: Why) -> None:
+    found = await RobotsCache(frontier).load([url.host])
+    if url.host not in found:
+        return
+    text, _ = found[url.host]
+    decision = parse(text).decide(url.text, user_agent)
+    answer.details["robots"] = {"allowed": decision.allowed, "line": decision.line_number, "text": decision.line}
+    if text.startswith(UNREACHABLE):
+        answer.message += " The robots.txt of its host cannot be had, so nothing of the host is fetched for now."
+    elif decision.line is not None:
+        verb = "allows" if decision.allowed else "disallows"
+        line = "".join(letter if letter.isprintable() else "\ufffd" for letter in decision.line)
+        answer.message += f" robots.txt {verb} it in line {decision.line_number}: {line}"
+    else:
+        answer.message += " No line of robots.txt is about it."
+
+
+async def _find(frontier: Frontier, url: Url, scope: Scope) -> Why:
     name = identity(url.fingerprint)
     # A URL may move while it is looked for: from the queue to a lease, and on to its end. So in that order, and the
     # queues once more when it was nowhere, since a retry goes the other way.

@@ -5,6 +5,7 @@ worker dies in between, the page is fetched again and its links are found to be 
 """
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -153,9 +154,10 @@ class Outbox:
         if not lease.visit.is_lost:
             self._report_of(lease.visit).back.append(lease.id)
 
-    def end_robots(self, visit: OpenVisit, robots_seconds: float) -> None:
+    def end_robots(self, visit: OpenVisit, known_seconds: float, delay_seconds: float) -> None:
         report = self._report_of(visit)
-        report.robots_ms = int(robots_seconds * 1000)
+        report.robots_ms = int(known_seconds * 1000)
+        report.interval_ms = math.ceil(delay_seconds * 1000)
 
     def bury(self, visit: OpenVisit, id_: bytes, reason: str, detail: str) -> None:
         """An entry that could not even become a request."""

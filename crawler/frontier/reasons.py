@@ -30,7 +30,8 @@ class Dead(StrEnum):
     BAD_RESPONSE = "bad_response"
     TOO_MANY_REDIRECTS = "too_many_redirects"
     BAD_REDIRECT = "bad_redirect"
-    ROBOTS = "robots"
+    ROBOTS = "robots"  # the detail holds the line
+    ROBOTS_UNREACHABLE = "robots_unreachable"
     PRIVATE_ADDRESS = "private_address"
     CALLBACK_ERROR = "callback_error"
     PIPELINE_ERROR = "pipeline_error"
@@ -61,6 +62,7 @@ EXPLANATIONS: dict[str, str] = {
     Dead.TOO_MANY_REDIRECTS: "it was redirected too often",
     Dead.BAD_REDIRECT: "it was redirected to nowhere",
     Dead.ROBOTS: "robots.txt disallows it",
+    Dead.ROBOTS_UNREACHABLE: "its robots.txt cannot be had, which RFC 9309 reads as a no",
     Dead.CALLBACK_ERROR: "the spider's callback raised an error",
     Dead.PIPELINE_ERROR: "an item pipeline raised an error",
     Dead.IGNORED: "a middleware or the spider ignored it",

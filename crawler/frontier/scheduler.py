@@ -21,7 +21,7 @@ from crawler.frontier import engine_hooks
 from crawler.frontier.blocking import BlockingRedis
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.dupefilter import DupeFilter
-from crawler.frontier.entry import Entry, encode, identity, random_fingerprint, request_fingerprint
+from crawler.frontier.entry import Entry, RequestFields, encode, identity, random_fingerprint, request_fingerprint
 from crawler.frontier.frontier import Frontier, Link
 from crawler.frontier.leases import META_KEY, Death, Holdings, Lease, Redirect, Retry, lease_of
 from crawler.frontier.outbox import STRATEGY_META, Outbox
@@ -36,6 +36,11 @@ from crawler.frontier.worker import RobotsKeeper, Worker
 from crawler.urls import Url, canonicalise
 
 logger = logging.getLogger(__name__)
+
+SITEMAP_CALLBACK = "parse_sitemap"
+SITEMAP_META = "sitemap"  # the request is for a sitemap: how many others led to it
+SITEMAP_CLASS = "medium"
+SITEMAP_BYTES = 50 * 1024 * 1024  # as the protocol allows, decoded
 
 
 class Scheduler(BaseScheduler):
@@ -85,6 +90,8 @@ class Scheduler(BaseScheduler):
         worker.wake_engine = lambda: engine_hooks.wake(engine)
         worker.is_stopping = lambda: engine_hooks.is_stopping(engine)
         worker.on_error = self._fail
+        if self.config.follow_sitemaps and hasattr(spider, SITEMAP_CALLBACK):
+            worker.on_sitemap = self.add_sitemap
         await worker.open()
         self.worker = worker
         engine_hooks.watch_finished(engine, self._request_finished)
@@ -223,6 +230,25 @@ class Scheduler(BaseScheduler):
             self._spider_log.add(page, links)
         self.worker.note_news()
 
+    def add_sitemap(self, url: str, level: int = 0) -> None:
+        """A sitemap that robots.txt, or at a higher level another sitemap, names. It goes the way of every URL, and the
+        spider's ``parse_sitemap`` gets it.
+        """
+        try:
+            target = canonicalise(url)
+        except BadUrl as error:
+            self._drop(error.reason)
+            return
+        reason = self._scope.refuse_link(target, 0)
+        if reason:
+            self._drop(reason)
+            return
+        meta = {SITEMAP_META: level, "download_maxsize": SITEMAP_BYTES, "download_warnsize": 0}
+        entry = Entry(url=target.text, request=RequestFields(callback=SITEMAP_CALLBACK, meta=meta))
+        raw = encode(entry, identity(target.fingerprint), target.host)
+        self.outbox.add_link(Link(target.host, SITEMAP_CLASS, 0.0, target.fingerprint, raw))
+        self.worker.note_news()
+
     def count_drops(self, drops: dict[str, int]) -> None:
         self.outbox.drops.update(drops)
 
@@ -247,7 +273,7 @@ class Scheduler(BaseScheduler):
         lease = lease_of(request)
         if lease is not None:
             lease.is_answered = True
-            lease.is_page = 200 <= response.status < 300
+            lease.is_page = 200 <= response.status < 300 and SITEMAP_META not in request.meta
             if lease.visit.failed < 0:
                 lease.visit.failed = 0
 

@@ -9,7 +9,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
+from urllib.parse import urljoin
 
 from crawler.frontier import events, workers
 from crawler.frontier.budget import Budget
@@ -35,14 +36,18 @@ CLOSE_SECONDS = 5.0  # a round that is under way may end this long, then it is c
 FETCHING_PART_OF_LOCK = 0.5
 
 
+class RobotsFound(NamedTuple):
+    known_seconds: float = 0.0  # 0: they could not be had, and the host is asked again
+    delay_seconds: float = 0.0  # between requests, as the host asks
+    sitemaps: tuple[str, ...] = ()
+
+
 class RobotsKeeper(Protocol):
     """The robots middleware, as the worker knows it."""
 
     async def load(self, hosts: set[str]) -> None: ...
 
-    async def fetch(self, visit: OpenVisit, sample_url: str) -> float:
-        """Seconds for which the host's rules are known now; 0 when they could not be had."""
-        ...
+    async def fetch(self, visit: OpenVisit, sample_url: str) -> RobotsFound: ...
 
 
 class Worker:
@@ -75,6 +80,7 @@ class Worker:
         self._state = ""
         self._is_closing = False
         self.wake_engine: Callable[[], None] = lambda: None
+        self.on_sitemap: Callable[[str], None] = lambda url: None
         self.is_stopping: Callable[[], bool] = lambda: False
         self.on_error: Callable[[], None] = lambda: None
 
@@ -287,9 +293,12 @@ class Worker:
         task.add_done_callback(self._robots_tasks.discard)
 
     async def _fetch_robots(self, robots: RobotsKeeper, held: OpenVisit, visit: Visit) -> None:
-        seconds = 0.0
+        found = RobotsFound()
         try:
-            seconds = await robots.fetch(held, decode(visit.entries[0], visit.host).url)
+            url = decode(visit.entries[0], visit.host).url
+            found = await robots.fetch(held, url)
+            for sitemap in found.sitemaps:
+                self.on_sitemap(urljoin(url, sitemap))
         except Exception:
             logger.exception("robots.txt of %s could not be read", visit.host)
             held.failed = 1
@@ -297,7 +306,7 @@ class Worker:
             self._holdings.visits.pop(held.fence, None)
             if not held.is_lost:
                 held.note_fetch(time.monotonic(), 0.0)
-                self._outbox.end_robots(held, seconds)
+                self._outbox.end_robots(held, found.known_seconds, found.delay_seconds)
                 self.note_news()
 
     def _give_back_buffer(self) -> None:

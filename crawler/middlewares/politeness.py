@@ -8,18 +8,18 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from scrapy import Request, Spider, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from crawler.errors import BadUrl
-from crawler.frontier.config import FrontierConfig
-from crawler.frontier.frontier import Frontier, VisitReport
+from crawler.frontier.frontier import VisitReport
 from crawler.frontier.leases import OpenVisit, lease_of
 from crawler.frontier.workers import new_worker_id
+from crawler.middlewares.frontier_access import FrontierAccess
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
 from crawler.urls import canonicalise
 
@@ -40,32 +40,17 @@ class Held:
 class PolitenessMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        self._crawler = crawler
         self._patience_seconds = settings.getfloat("POLITENESS_WAIT_SECONDS")
         self._lock_seconds = settings.getfloat("DOWNLOAD_TIMEOUT") + LOCK_MARGIN_SECONDS
         self._retry_after_max_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._owner = new_worker_id()
-        self._frontier: Frontier | None = None
-        self._is_ours = False
-        crawler.signals.connect(self._spider_opened, signals.spider_opened)
-        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        self._access = FrontierAccess(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawler.settings.getbool("POLITENESS_ENABLED"):
             raise NotConfigured
         return cls(crawler)
-
-    async def _spider_opened(self, spider: Spider) -> None:
-        scheduler: Any = self._crawler.engine.scheduler if self._crawler.engine else None
-        self._frontier = getattr(scheduler, "frontier", None)
-        if self._frontier is None:  # another scheduler, and the same hosts
-            self._frontier = await Frontier.open(FrontierConfig.from_settings(self._crawler.settings))
-            self._is_ours = True
-
-    async def _spider_closed(self, spider: Spider) -> None:
-        if self._is_ours and self._frontier is not None:
-            await self._frontier.close()
 
     # --- In --------------------------------------------------------------------------------------
 
@@ -80,8 +65,7 @@ class PolitenessMiddleware:
             await self._enter(request, host)
 
     async def _enter(self, request: Request, host: str) -> None:
-        frontier = self._frontier
-        assert frontier is not None  # noqa: S101  opened with the spider
+        frontier = await self._access.get()
         patience_ends = time.monotonic() + self._patience_seconds
         while True:
             fence, wait = await frontier.connection.persist(
@@ -113,9 +97,9 @@ class PolitenessMiddleware:
 
     async def _leave(self, request: Request, block_seconds: float, failed: int) -> None:
         held: Held | None = request.meta.pop(HELD_META, None)
-        frontier = self._frontier
-        if held is None or frontier is None:
+        if held is None:
             return
+        frontier = await self._access.get()
         report = VisitReport(
             held.fence, held.host, idle_ms=int((time.monotonic() - held.began) * 1000),
             block_ms=int(block_seconds * 1000), failed=failed,

@@ -1,11 +1,12 @@
 """Is a host ever asked faster than its rate, or by two workers at once? By the web server's log."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from tests.fleet import Fleet
-from tests.web import Site, WebServer, max_in_any_window_excess, overlaps_between_agents
+from tests.web import Answer, Hit, Site, WebServer, loopback, max_in_any_window_excess, overlaps_between_agents
 
 
 def crawl_politely(redis_url: str, tmp_path: Path, hosts: int, pages: int, rate: float, burst: int) -> None:
@@ -58,3 +59,29 @@ def test_a_spider_on_the_stock_scheduler_shares_hosts_with_a_crawl(redis_url: st
                 assert {hit.url for hit in web.pages() if hit.user_agent == agent} == web.expected_paths()
             assert max_in_any_window_excess(hits, rate, burst) <= 0
             assert overlaps_between_agents(hits) == []
+
+
+def test_a_server_that_wants_rest_gets_it_from_the_whole_fleet(redis_url: str, tmp_path: Path) -> None:
+    site = Site.trees(hosts=6, pages=30, latency_ms=20, robots="User-agent: *\nCrawl-delay: 0.5\n")
+    for number in (1, 2, 3):
+        site.hosts[loopback(number)].answers["/p/2"] = [Answer(429, {"Retry-After": "3"}), Answer(200)]
+    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path) as fleet:
+        fleet.seed(web.seeds())
+        fleet.start(4)
+        fleet.wait(120)
+        assert {hit.url for hit in web.pages()} == web.expected_paths()
+        assert sum(hit.path == "/robots.txt" for hit in web.requests()) == 6
+        fleet.check_complete(180)
+        assert early_requests(web.requests(), delay_seconds=0.5, rest_seconds=3) == []
+
+
+def early_requests(hits: list[Hit], delay_seconds: float, rest_seconds: float) -> list[tuple[Hit, Hit]]:
+    """Pairs of requests to one host with too little between them: the delay, or after a 429 the rest."""
+    early = []
+    for before, after in itertools.pairwise(sorted(hits, key=lambda hit: (hit.host, hit.start))):
+        if before.host == after.host:
+            is_busy = before.status == 429
+            begins = before.end if is_busy and before.end else before.start
+            if after.start - begins < (rest_seconds if is_busy else delay_seconds):
+                early.append((before, after))
+    return early

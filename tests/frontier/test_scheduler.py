@@ -14,6 +14,7 @@ from scrapy import Request
 from crawler.frontier.insight import Why, why
 from crawler.frontier.scope import Scope
 from crawler.middlewares.outcome import _redirected
+from crawler.middlewares.robots import TRIES
 from tests.crawls import SpiderProcess
 from tests.frontier.frontiers import Crawl
 from tests.servers import RedisServer, short_directory, wait_until
@@ -264,8 +265,8 @@ def test_what_robots_disallows_is_never_fetched(troubles: Troubles) -> None:
 
 def test_a_host_whose_robots_is_broken_is_closed(troubles: Troubles) -> None:
     assert troubles.times("/page", CLOSED) == []
-    assert len(troubles.times("/robots.txt", CLOSED)) == 3
-    assert troubles.end("/page", CLOSED)[0] == "robots"
+    assert len(troubles.times("/robots.txt", CLOSED)) == TRIES
+    assert troubles.end("/page", CLOSED)[0] == "robots_unreachable"
 
 
 # --- What a redirected request keeps ---------------------------------------------------------
