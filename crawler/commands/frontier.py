@@ -2,9 +2,12 @@
 
 import argparse
 import contextlib
+import heapq
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from datetime import datetime
 from typing import IO, Any
 
 from scrapy.exceptions import UsageError
@@ -13,8 +16,9 @@ from crawler.console import FAILED, ConsoleCommand, file_path, print_json, table
 from crawler.frontier import control, insight
 from crawler.frontier.archive import export_crawl, import_crawl
 from crawler.frontier.audit import audit
+from crawler.frontier.failures import Failure, failures
 from crawler.frontier.frontier import Frontier
-from crawler.frontier.reasons import EXPLANATIONS
+from crawler.frontier.reasons import EXPLANATIONS, Dead
 from crawler.frontier.scope import Scope
 from crawler.frontier.workers import live_workers
 
@@ -24,8 +28,8 @@ Action = Callable[[Frontier, list[str], argparse.Namespace], Awaitable[int]]
 class Command(ConsoleCommand):
     def syntax(self) -> str:
         return (
-            "[options] status | hosts | why URL | pause | resume | drain | block HOST | unblock HOST | purge --yes | "
-            "export [FILE] | import [FILE] | audit"
+            "[options] status | hosts | failures [REASON] | why URL | pause | resume | drain | block HOST | "
+            "unblock HOST | purge --yes | export [FILE] | import [FILE] | audit"
         )
 
     def short_desc(self) -> str:
@@ -34,7 +38,7 @@ class Command(ConsoleCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--seconds", type=float, metavar="N", help="block: how long (default: until unblocked)")
-        parser.add_argument("--top", type=int, default=20, metavar="N", help="hosts: how many (default: 20)")
+        parser.add_argument("--top", type=int, default=20, metavar="N", help="hosts, failures: how many (default: 20)")
         parser.add_argument("--yes", action="store_true", help="purge: I know that this removes the crawl")
         parser.add_argument("--repair", action="store_true", help="audit: repair what is found")
 
@@ -42,6 +46,7 @@ class Command(ConsoleCommand):
         actions: dict[str, tuple[Action, int, int]] = {  # with how many arguments, at least and at most
             "status": (self._status, 0, 0),
             "hosts": (self._hosts, 0, 0),
+            "failures": (self._failures, 0, 1),
             "why": (self._why, 1, 1),
             "pause": (self._pause, 0, 0),
             "resume": (self._resume, 0, 0),
@@ -121,6 +126,33 @@ class Command(ConsoleCommand):
             classes = " ".join(f"{name} {number}" for name, number in host.queued.items())
             grid.add_row(host.host, str(host.total), classes, host.describe(), str(host.pages), str(host.fails))
         terminal().print(grid)
+        return 0
+
+    async def _failures(self, frontier: Frontier, args: list[str], opts: argparse.Namespace) -> int:
+        if args and args[0] not in set(Dead):
+            raise UsageError(f"{args[0]!r} is no reason of a failure; there are {', '.join(Dead)}")
+        if opts.json:  # all of them, one a line
+            async for failure in failures(frontier, *args):
+                print(json.dumps({**failure.as_record(), "reason": failure.reason, "detail": failure.detail}))
+            return 0
+        if opts.top < 1:
+            raise UsageError("--top takes a number above 0")
+        latest: list[tuple[float, int, Failure]] = []
+        number = 0
+        async for failure in failures(frontier, *args):
+            number += 1
+            keep = heapq.heappush if len(latest) < opts.top else heapq.heappushpop
+            keep(latest, (failure.at, number, failure))
+        if not latest:
+            print("nothing failed" + (f" as {args[0]}" if args else ""))
+            return 0
+        grid = table("when", "reason", "detail", "URL")
+        for *_, failure in sorted(latest, reverse=True):
+            when = datetime.fromtimestamp(failure.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            grid.add_row(when, failure.reason, insight.printable(failure.detail), insight.printable(failure.url))
+        terminal().print(grid)
+        if number > len(latest):
+            print(f"the last {len(latest)} of {number}; --top shows more, --json all")
         return 0
 
     async def _why(self, frontier: Frontier, args: list[str], opts: argparse.Namespace) -> int:

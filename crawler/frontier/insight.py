@@ -134,8 +134,7 @@ async def _ask_robots(frontier: Frontier, url: Url, user_agent: str, answer: Why
         answer.message += " The robots.txt of its host cannot be had, so nothing of the host is fetched for now."
     elif decision.line is not None:
         verb = "allows" if decision.allowed else "disallows"
-        line = "".join(letter if letter.isprintable() else "\ufffd" for letter in decision.line)
-        answer.message += f" robots.txt {verb} it in line {decision.line_number}: {line}"
+        answer.message += f" robots.txt {verb} it in line {decision.line_number}: {printable(decision.line)}"
     else:
         answer.message += " No line of robots.txt is about it."
 
@@ -242,3 +241,8 @@ async def _now(frontier: Frontier) -> float:
         "EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", 1, frontier.keys.tag(0)
     )
     return now / 1000
+
+
+def printable(text: str) -> str:
+    """What a server wrote, for a terminal: it must not steer it."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -213,6 +213,8 @@ class Worker:
                 _, stale = await self.frontier.ack(ended.reports.values())
                 if stale:
                     logger.info("%d outcomes came too late: their URLs had been given to another worker", stale)
+            if ended.failures:
+                await events.record_failures(self.frontier, ended.failures)
         except BaseException:
             self._outbox.put_back(ended)
             self._next_flush = now
