@@ -17,7 +17,7 @@ from scrapy.http import Response
 
 from crawler.errors import BadUrl
 from crawler.frontier.frontier import VisitReport
-from crawler.frontier.leases import OpenVisit, lease_of
+from crawler.frontier.leases import OpenVisit, lease_of, time_of_fetch
 from crawler.frontier.workers import new_worker_id
 from crawler.middlewares.frontier_access import FrontierAccess
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
@@ -34,7 +34,6 @@ LOCK_MARGIN_SECONDS = 5.0  # a lock for one request is not renewed: it lasts as 
 class Held:
     fence: str
     host: str
-    began: float
 
 
 class PolitenessMiddleware:
@@ -73,7 +72,7 @@ class PolitenessMiddleware:
             )
             now = time.monotonic()
             if fence:
-                request.meta[HELD_META] = Held(fence, host, now)
+                request.meta[HELD_META] = Held(fence, host)
                 return
             if wait is None:
                 raise IgnoreRequest(f"{host} is blocked: {request.url} is not fetched")
@@ -100,8 +99,9 @@ class PolitenessMiddleware:
         if held is None:
             return
         frontier = await self._access.get()
+        now, latency_seconds = time.monotonic(), float(request.meta.get("download_latency", 0.0))
         report = VisitReport(
-            held.fence, held.host, idle_ms=int((time.monotonic() - held.began) * 1000),
+            held.fence, held.host, idle_ms=int((now - time_of_fetch(now, latency_seconds)) * 1000),
             block_ms=int(block_seconds * 1000), failed=failed,
         )  # fmt: skip
         await frontier.connection.persist(lambda: frontier.release(report), logger.warning)

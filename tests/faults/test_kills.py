@@ -94,6 +94,7 @@ def test_the_same_kills_lose_urls_on_scrapy_redis(redis_url: str, tmp_path: Path
             "REDIS_URL": redis_url,
             "PAGE_LOG": 0,
             "ROBOTSTXT_OBEY": 0,
+            "POLITENESS_ENABLED": 0,
         }
         seeds = {"TEST_SEEDS": " ".join(web.seeds())}
         with Fleet(redis_url, tmp_path, spider="plain", env=seeds, **{**SMALL, **peer}) as fleet:
