@@ -80,6 +80,8 @@ HOST_BACKOFF_MAX_SECONDS = 300  # a host that keeps failing is left alone for at
 # --- Scope -----------------------------------------------------------------------------------
 
 ALLOW_PRIVATE = False  # loopback and private addresses: refused, or any page could make us attack our own network
+# Exceptions to that: networks (10.1.0.0/16), addresses and host names, such as an intranet, or a proxy in it.
+ALLOW_ADDRESSES: list[str] = []
 FOLLOW_HOSTS = "seeds"  # seeds: only hosts that were seeded; all: wherever the links lead
 FOLLOW_SITEMAPS = True  # sitemaps that robots.txt names; their URLs are links, as far from the seeds as those of a seed
 URLLENGTH_LIMIT = 2083
@@ -98,13 +100,38 @@ DOWNLOAD_DELAY = 0
 # Scrapy starts this many tasks for every response; at its default of 100 that costs more than the parsing does.
 CONCURRENT_ITEMS = 2
 
-DOWNLOAD_TIMEOUT = 15
-DOWNLOAD_MAXSIZE = 10 * 1024 * 1024
-DOWNLOAD_WARNSIZE = 0
+# --- Download ----------------------------------------------------------------------------------
+
+# Ours is cheaper than Scrapy's, looks at the address it connects to, and has limits where a hostile server would like
+# to have none. Scrapy's own default also leaves file:, data:, s3: and ftp: open to any link.
+DOWNLOAD_HANDLERS = {
+    "http": "crawler.download.handler.DownloadHandler",
+    "https": "crawler.download.handler.DownloadHandler",
+    "data": None,
+    "file": None,
+    "ftp": None,
+    "s3": None,
+}
 DOWNLOAD_VERIFY_CERTIFICATES = True
-# Scrapy's own default leaves file:, data:, s3: and ftp: open to any link.
-DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
-TWISTED_DNS_RESOLVER = "crawler.middlewares.egress.GuardedResolver"
+DOWNLOAD_TIMEOUT = 15  # seconds for everything from the first packet to the last
+DOWNLOAD_CONNECT_SECONDS = 5.0  # for an address to accept a connection, TLS included
+DOWNLOAD_FIRST_BYTE_SECONDS = 5.0  # for the server to think: until all headers are here
+# A body of which fewer than this many bytes a second come in, over so many seconds, is not waited for: a few servers
+# that drip could otherwise hold every slot of a worker. A rate of 0 waits for all.
+DOWNLOAD_SLOWEST_RATE = 512.0
+DOWNLOAD_SLOW_SECONDS = 10.0
+DOWNLOAD_MAXSIZE = 10 * 1024 * 1024  # bytes of a page, as decoded; meta download_maxsize changes both for one request
+DOWNLOAD_RAW_MAXSIZE = 10 * 1024 * 1024  # and as sent: an encoding may also make a body larger
+DOWNLOAD_WARNSIZE = 0  # not looked at
+DOWNLOAD_HEADER_LINE_BYTES = 32 * 1024  # the longest header that is read; the longest in the wild are cookies and CSPs
+DOWNLOAD_HEADER_BYTES = 64 * 1024  # all headers of an answer
+DOWNLOAD_MAX_HEADERS = 256  # and their number
+DOWNLOAD_KEEP_ALIVE_SECONDS = 5.0  # idle connections are kept this long: longer costs sockets in a crawl of many hosts
+DNS_TIMEOUT = 5  # seconds; a name that takes longer is as good as none
+DNS_THREADS = 16  # lookups at a time: the system's resolver blocks
+DNSCACHE_SIZE = 10_000  # names
+DNS_CACHE_SECONDS = 300.0  # the system's resolver does not tell the TTL; five minutes is what most have
+DNS_FAILURE_SECONDS = 30.0  # a name without an address is asked for again after this long
 
 # Both are on by default in Scrapy, and both run code sent to them.
 TELNETCONSOLE_ENABLED = False
@@ -122,6 +149,8 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+    # The handler decodes, in steps that a bomb cannot blow up.
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
     "crawler.middlewares.egress.EgressMiddleware": 50,
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,

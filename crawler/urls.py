@@ -5,7 +5,6 @@ and tracking parameters are dropped. A change of these rules changes fingerprint
 ``CANONICAL_VERSION``, which every frontier remembers.
 """
 
-import ipaddress
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -121,30 +120,3 @@ def _tidy_query(query: str) -> str:
 
 def _is_tracking(name: str) -> bool:
     return name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)
-
-
-def is_private_host(host: str) -> bool:
-    """Whether the host names this machine or its network without a look at DNS; the resolver checks the rest."""
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    if name.startswith("["):
-        name = name.strip("[]")
-    if name == "localhost" or name.endswith((".localhost", ".local", ".internal")):
-        return True
-    try:
-        return is_private_address(ipaddress.ip_address(name))
-    except ValueError:
-        return False
-
-
-def is_private_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """``is_global`` alone is not enough: it calls NAT64, 6to4 and multicast addresses global."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_private_address(inner)
-    return not address.is_global or address.is_multicast
-
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")

@@ -17,10 +17,11 @@ ROOT = Path(__file__).parents[1]
 SETTINGS = ROOT / "crawler" / "settings.py"
 
 # "crawler" is the package itself: its version.
-BOTTOM = {"crawler", "errors", "environment", "settings", "urls"}
+BOTTOM = {"addresses", "crawler", "errors", "environment", "settings", "urls"}
 FLOW = BOTTOM | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
+    "download",
     "spiders",
     "middlewares",
     "pipelines",
@@ -40,12 +41,14 @@ ARROWS = {
     "environment": {"errors"},
     "settings": {"environment"},
     "urls": {"errors"},
+    "addresses": {"errors"},
     "embedded": BOTTOM,
     "robots": BOTTOM,
     "frontier": BOTTOM | {"embedded", "robots"},
     "parsing": BOTTOM,
+    "download": BOTTOM | {"frontier"},
     "spiders": FLOW,
-    "middlewares": FLOW,
+    "middlewares": FLOW | {"download"},
     "pipelines": FLOW,
     "progress": BOTTOM | {"frontier"},
     "console": BOTTOM | {"frontier"},
@@ -157,12 +160,12 @@ def test_a_new_part_needs_a_row():
 # --- Settings --------------------------------------------------------------------------------
 
 
-def find_settings(source: str) -> dict[str, ast.Assign]:
+def find_settings(source: str) -> dict[str, ast.Assign | ast.AnnAssign]:
     return {
         target.id: node
         for node in ast.parse(source).body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.isupper()
     }
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from scrapy.settings import BaseSettings
 
+from crawler.addresses import AddressPolicy
 from crawler.errors import ConfigurationError
 
 N = TypeVar("N", int, float)
@@ -47,6 +48,7 @@ class FrontierConfig:
     max_depth: int
     keep_alive: bool
     allow_private: bool
+    addresses: AddressPolicy
     follow_hosts: str
     follow_sitemaps: bool
     host_backoff_max_seconds: float
@@ -84,6 +86,7 @@ class FrontierConfig:
             max_depth=read.whole("MAX_DEPTH", -1, 10_000),
             keep_alive=read.flag("KEEP_ALIVE"),
             allow_private=read.flag("ALLOW_PRIVATE"),
+            addresses=AddressPolicy.from_settings(settings),
             follow_hosts=read.choice("FOLLOW_HOSTS", ("seeds", "all")),
             follow_sitemaps=read.flag("FOLLOW_SITEMAPS"),
             host_backoff_max_seconds=read.number("HOST_BACKOFF_MAX_SECONDS", 0, 86400),

@@ -26,6 +26,8 @@ class Dead(StrEnum):
     TIMEOUT = "timeout"
     DNS = "dns"
     CONNECTION = "connection"
+    TLS = "tls"  # the detail says what is wrong with the certificate
+    TOO_SLOW = "too_slow"
     TOO_LARGE = "too_large"
     BAD_RESPONSE = "bad_response"
     TOO_MANY_REDIRECTS = "too_many_redirects"
@@ -57,6 +59,8 @@ EXPLANATIONS: dict[str, str] = {
     Dead.TIMEOUT: "the server did not answer in time, on every attempt",
     Dead.DNS: "its host name does not resolve",
     Dead.CONNECTION: "no connection, or it broke, on every attempt",
+    Dead.TLS: "no secure connection: its certificate, or its TLS, is not acceptable",
+    Dead.TOO_SLOW: "the page came in slower than DOWNLOAD_SLOWEST_RATE, on every attempt",
     Dead.TOO_LARGE: "the page is larger than DOWNLOAD_MAXSIZE",
     Dead.BAD_RESPONSE: "the server's answer could not be read",
     Dead.TOO_MANY_REDIRECTS: "it was redirected too often",

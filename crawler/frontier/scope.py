@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from crawler.addresses import AddressPolicy
 from crawler.errors import BadUrl
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.reasons import EXPLANATIONS, Drop
-from crawler.urls import Url, is_private_host
+from crawler.urls import Url
 
 
 @dataclass(slots=True)
@@ -14,13 +15,14 @@ class Scope:
     follow_all_hosts: bool
     allow_private: bool
     max_depth: int
+    addresses: AddressPolicy = field(default_factory=AddressPolicy)
     seed_hosts: set[str] = field(default_factory=set)  # a copy of the crawl's own set
     _unshared: set[str] = field(default_factory=set)  # seed hosts that the crawl's own set does not have yet
     _private: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, config: FrontierConfig) -> "Scope":
-        return cls(config.follow_hosts == "all", config.allow_private, config.max_depth)
+        return cls(config.follow_hosts == "all", config.allow_private, config.max_depth, config.addresses)
 
     def refuse_link(self, url: Url, depth: int) -> Drop | None:
         """The reason for dropping it, if there is one."""
@@ -38,7 +40,7 @@ class Scope:
         if known is None:
             if len(self._private) > 100_000:
                 self._private.clear()
-            known = self._private[url.host] = is_private_host(url.host)
+            known = self._private[url.host] = self.addresses.refuses_host(url.host)
         return Drop.PRIVATE_ADDRESS if known else None
 
     def add_seed_host(self, host: str) -> None:

@@ -15,23 +15,26 @@ from scrapy.exceptions import (
     DownloadFailedError,
     DownloadTimeoutError,
     IgnoreRequest,
+    NotSupported,
     ResponseDataLossError,
     UnsupportedURLSchemeError,
 )
 from scrapy.http import Response
 
+from crawler.download.errors import DownloadProblem
 from crawler.errors import BadUrl
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.leases import Death, Lease, Redirect, Retry, lease_of
 from crawler.frontier.reasons import Dead
 from crawler.frontier.travel import pack
-from crawler.middlewares.egress import REFUSED
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
 from crawler.urls import canonicalise
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 MAX_REDIRECTS = 5
+# Reasons to leave the whole host alone for a while.
+_HOST_TROUBLE = frozenset({Dead.TIMEOUT, Dead.CONNECTION, Dead.TOO_SLOW})
 
 
 class OutcomeMiddleware:
@@ -68,7 +71,7 @@ class OutcomeMiddleware:
         if lease is None or lease.outcome is not None:
             return None
         reason, is_final = _classify(exception)
-        if reason in {Dead.TIMEOUT, Dead.CONNECTION}:
+        if reason in _HOST_TROUBLE:
             lease.visit.failed = 1
         if not is_final and self._retry(lease):
             return request.copy()
@@ -127,9 +130,11 @@ def _classify(exception: Exception) -> tuple[Dead, bool]:
     """The reason, and whether trying again is pointless."""
     if isinstance(exception, IgnoreRequest):
         return Dead.IGNORED, True
+    if isinstance(exception, DownloadProblem):
+        return exception.reason, exception.is_final
     if isinstance(exception, CannotResolveHostError):
-        return (Dead.PRIVATE_ADDRESS if REFUSED in str(exception) else Dead.DNS), True
-    if isinstance(exception, UnsupportedURLSchemeError):
+        return Dead.DNS, True
+    if isinstance(exception, (UnsupportedURLSchemeError, NotSupported)):
         return Dead.BAD_RESPONSE, True
     if isinstance(exception, DownloadCancelledError):
         return Dead.TOO_LARGE, True

@@ -28,6 +28,7 @@ _REMEDIES: dict[str, str] = {
     Dead.DNS: "The host name does not resolve. Is it spelt right, and is this machine online?",
     Dead.CONNECTION: "No connection could be made. Is the site up, and may this machine reach it?",
     Dead.TIMEOUT: "The site did not answer. Is it up? A slow one may need -s DOWNLOAD_TIMEOUT=60",
+    Dead.TLS: "The site's certificate is not acceptable. If you trust it anyway: -s DOWNLOAD_VERIFY_CERTIFICATES=False",
     Dead.HTTP_ERROR: "The site answered with errors only. Does the URL open in a browser?",
 }
 
