@@ -32,7 +32,7 @@ from crawler.download.decoding import ACCEPT_ENCODING, split_encodings
 from crawler.download.errors import TooSlow
 from crawler.download.failures import translate
 from crawler.download.reading import Body, Pace, read
-from crawler.download.resolver import Resolver
+from crawler.download.resolver import Resolver, ask_system
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ _LARGE_BODY_BYTES = 1 << 20  # aiohttp sends bytes of more than this in one go, 
 
 
 class DownloadHandler(BaseDownloadHandler):
+    query = staticmethod(ask_system)  # how names become addresses
     lazy = True  # the session needs a running event loop, and a crawl without https needs no second one
 
     def __init__(self, crawler: Crawler) -> None:
@@ -113,7 +114,7 @@ class DownloadHandler(BaseDownloadHandler):
                 return answer
 
     def _open(self) -> aiohttp.ClientSession:
-        self._resolver = Resolver(self._config.addresses, self._config)
+        self._resolver = Resolver(self._config.addresses, self._config, self.query)
         self._session = open_session(self._config, self._resolver, self._local_address, self._tls)
         return self._session
 

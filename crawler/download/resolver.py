@@ -70,6 +70,8 @@ class Resolver(AbstractResolver):
     async def lookup(self, host: str) -> tuple[str, ...]:
         """Addresses that may be connected to, at least one; else AddressRefused or CannotResolveHostError."""
         name = host.lower().rstrip(".")
+        if self._policy.refuses_host(name):
+            raise AddressRefused(refusal(name))
         answer = self._known.get(name)
         if answer is None or answer.expires <= self._clock():
             asking = self._asking.get(name)
@@ -133,5 +135,5 @@ class Resolver(AbstractResolver):
 
 
 def refusal(address: str, name: str = "") -> str:
-    whose = f"{name} is at {address}" if name else address
-    return f"{whose}, which is not a public address: --allow-private or ALLOW_ADDRESSES would allow it"
+    whose = f"{name} is at {address}, which" if name else address
+    return f"{whose} is not a public address: --allow-private or ALLOW_ADDRESSES would allow it"

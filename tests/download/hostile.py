@@ -325,14 +325,16 @@ def bomb_in_a_bomb(connection: socket.socket) -> None:
 
 
 class HostileServer:
-    """On a port of its own. With ``tls``, every connection is wrapped; with ``hangs_up``, closed at once."""
+    """On a free port, unless told. With ``tls``, every connection is wrapped; with ``hangs_up``, closed at once."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None, hangs_up: bool = False) -> None:
+    def __init__(
+        self, tls: ssl.SSLContext | None = None, hangs_up: bool = False, address: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self.accepted = 0
         self.requests: list[bytes] = []
         self._tls = tls
         self._hangs_up = hangs_up
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self._listener = socket.create_server((address, port), backlog=100)
         self.port: int = self._listener.getsockname()[1]
         self._is_open = True
 
