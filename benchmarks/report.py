@@ -97,6 +97,19 @@ def _crawl(result: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Part of it is the start of the process, in CPU seconds: {start_up}."]
 
 
+def _fetch(result: dict[str, Any]) -> list[str]:
+    lines = [
+        f"CPU of the whole process, in ms a page: Scrapy's engine with one handler or the other; {result['pages']:,} "
+        f"pages, medians of {result['rounds']} rounds in turn.",
+        "",
+        "| pages | ours | stock Scrapy | ours / stock |",
+        "| --- | --- | --- | --- |",
+    ]
+    for kind, row in result["medians"].items():
+        lines.append(f"| {kind} | {row['ours']:.2f} | {row['stock']:.2f} | {row['ratio']:.2f} |")
+    return lines
+
+
 def _frontier(result: dict[str, Any]) -> list[str]:
     sizes = [int(size) for size in result["medians"]]
     lines = [
@@ -147,7 +160,14 @@ def _plain(result: dict[str, Any]) -> list[str]:
     return ["```json", json.dumps(result, indent=1), "```"]
 
 
-_TABLES = {"crawl": _crawl, "frontier": _frontier, "memory": _memory, "recovery": _recovery, "worker": _worker}
+_TABLES = {
+    "crawl": _crawl,
+    "fetch": _fetch,
+    "frontier": _frontier,
+    "memory": _memory,
+    "recovery": _recovery,
+    "worker": _worker,
+}
 
 
 def _axes(width: float, height: float) -> tuple[Any, Any]:

@@ -33,6 +33,7 @@ http {{
     uwsgi_temp_path {scratch}/uwsgi;
     scgi_temp_path {scratch}/scgi;
     keepalive_requests 1000000;
+    gzip {gzip};
     server {{
         {listen}
         root {scratch}/site;
@@ -47,8 +48,9 @@ class LinkDenseSite:
     With several hosts, page number n is on host n modulo their number, and links carry the host.
     """
 
-    def __init__(self, scratch: Path, pages: int, links: int = 40, hosts: int = 1) -> None:
+    def __init__(self, scratch: Path, pages: int, links: int = 40, hosts: int = 1, gzip: bool = False) -> None:
         self.pages = pages
+        self._gzip = gzip
         self._scratch = scratch
         self._hosts = [f"127.0.0.{number}" for number in range(1, hosts + 1)]
         self._port = free_port()
@@ -58,6 +60,12 @@ class LinkDenseSite:
     @property
     def seed(self) -> str:
         return f"http://{self._hosts[0]}:{self._port}{_path(0)}"
+
+    @property
+    def urls(self) -> list[str]:
+        return [
+            f"http://{self._hosts[page % len(self._hosts)]}:{self._port}{_path(page)}" for page in range(self.pages)
+        ]
 
     def _url(self, page: int) -> str:
         if len(self._hosts) == 1:
@@ -90,7 +98,13 @@ class LinkDenseSite:
         file = self._scratch / "nginx.conf"
         user = "user root;" if os.geteuid() == 0 else ""  # else it reads as somebody who may not enter the directory
         file.write_text(
-            _CONFIGURATION.format(user=user, workers=WORKERS_OF_NGINX, scratch=self._scratch, listen=listen)
+            _CONFIGURATION.format(
+                user=user,
+                workers=WORKERS_OF_NGINX,
+                scratch=self._scratch,
+                listen=listen,
+                gzip="on" if self._gzip else "off",
+            )
         )
         nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
         if nginx is None:

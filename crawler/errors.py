@@ -9,6 +9,8 @@
     │   └── EngineRefused       there, but says no: wrong password, wrong version, wrong partitions
     ├── BadUrl                  a seed or link that is no crawlable URL; carries the drop reason
     └── CannotTravel            a Request that cannot be written to the queue; names the field
+
+How a download failed is said with Scrapy's own exceptions, see ``crawler/download/errors.py``.
 """
 
 import reprlib

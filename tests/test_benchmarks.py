@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import crawl, report
+from benchmarks import crawl, fetch, report
 from benchmarks.site import LinkDenseSite
 
 needs_nginx = pytest.mark.skipif(
@@ -21,6 +21,17 @@ def test_our_side_of_the_crawl_fetches_every_page_once(tmp_path: Path, who: str,
         found = crawl._crawl(who, site)
     assert found["pages"] == found["requests"] == 60
     assert found["pages_per_cpu_second"] > 0
+
+
+@needs_nginx
+@pytest.mark.parametrize("gzip", [True, False])
+def test_both_handlers_fetch_the_same_bytes(tmp_path: Path, gzip: bool):
+    with LinkDenseSite(tmp_path, pages=fetch.WARM_UP + 10, links=5, gzip=gzip) as site:
+        file = tmp_path / "urls"
+        file.write_text("\n".join(site.urls))
+        ours, stock = (fetch._fetch(side, file) for side in fetch.SIDES)
+    assert ours["body_bytes"] == stock["body_bytes"] > 50_000
+    assert ours["cpu_ms"] > 0
 
 
 def test_the_report_has_a_table_and_a_picture(tmp_path: Path):
