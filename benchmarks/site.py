@@ -34,6 +34,7 @@ http {{
     scgi_temp_path {scratch}/scgi;
     keepalive_requests 1000000;
     gzip {gzip};
+    charset {charset};
     server {{
         {listen}
         root {scratch}/site;
@@ -45,12 +46,13 @@ http {{
 class LinkDenseSite:
     """Page 0 leads to all pages: each links to its two children in a binary tree, the rest of its links are random.
 
-    With several hosts, page number n is on host n modulo their number, and links carry the host.
+    With several hosts, page number n is on host n modulo their number, and links carry the host. ``nginx`` is its
+    options ``gzip`` and ``charset``.
     """
 
-    def __init__(self, scratch: Path, pages: int, links: int = 40, hosts: int = 1, gzip: bool = False) -> None:
+    def __init__(self, scratch: Path, pages: int, links: int = 40, hosts: int = 1, **nginx: str) -> None:
         self.pages = pages
-        self._gzip = gzip
+        self._nginx = {"gzip": "off", "charset": "off", **nginx}
         self._scratch = scratch
         self._hosts = [f"127.0.0.{number}" for number in range(1, hosts + 1)]
         self._port = free_port()
@@ -103,7 +105,7 @@ class LinkDenseSite:
                 workers=WORKERS_OF_NGINX,
                 scratch=self._scratch,
                 listen=listen,
-                gzip="on" if self._gzip else "off",
+                **self._nginx,
             )
         )
         nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")

@@ -24,8 +24,8 @@ def test_our_side_of_the_crawl_fetches_every_page_once(tmp_path: Path, who: str,
 
 
 @needs_nginx
-@pytest.mark.parametrize("gzip", [True, False])
-def test_both_handlers_fetch_the_same_bytes(tmp_path: Path, gzip: bool):
+@pytest.mark.parametrize("gzip", ["on", "off"])
+def test_both_handlers_fetch_the_same_bytes(tmp_path: Path, gzip: str):
     with LinkDenseSite(tmp_path, pages=fetch.WARM_UP + 10, links=5, gzip=gzip) as site:
         file = tmp_path / "urls"
         file.write_text("\n".join(site.urls))

@@ -29,10 +29,10 @@ from yarl import URL
 from crawler.download.config import DownloadConfig
 from crawler.download.connector import Answer, StaleConnection, open_session
 from crawler.download.decoding import ACCEPT_ENCODING, split_encodings
-from crawler.download.errors import TooSlow
+from crawler.download.errors import AddressRefused, TooSlow
 from crawler.download.failures import translate
 from crawler.download.reading import Body, Pace, read
-from crawler.download.resolver import Resolver, ask_system
+from crawler.download.resolver import Resolver, ask_system, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +92,8 @@ class DownloadHandler(BaseDownloadHandler):
     async def _send(self, request: Request, url: URL) -> Answer:
         session = self._session or self._open()
         options = _proxy_options(request)
+        if options and self._config.addresses.refuses_host(url.raw_host or ""):
+            raise AddressRefused(refusal(url.raw_host or ""))  # the proxy would go there for us
         tries = _STALE_TRIES if request.method in _IDEMPOTENT else 0
         while True:
             try:

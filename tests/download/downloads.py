@@ -16,21 +16,19 @@ from crawler.download.config import DownloadConfig
 from crawler.download.handler import DownloadHandler
 
 T = TypeVar("T")
-# Short enough that a hostile server costs a test no more than two seconds.
+# For servers that are slow, and for no others: a busy machine is slow at times as well.
 IMPATIENT: dict[str, Any] = {
-    "ALLOW_PRIVATE": True,
-    "DOWNLOAD_TIMEOUT": 1.5,
-    "DOWNLOAD_CONNECT_SECONDS": 1.0,
+    "DOWNLOAD_TIMEOUT": 1.9,
     "DOWNLOAD_FIRST_BYTE_SECONDS": 0.5,
-    "DOWNLOAD_SLOWEST_RATE": 500.0,
-    "DOWNLOAD_SLOW_SECONDS": 0.5,
+    "DOWNLOAD_SLOWEST_RATE": 200.0,
+    "DOWNLOAD_SLOW_SECONDS": 0.9,
 }
 
 
 def make_crawler(**settings: Any) -> Crawler:
     values = Settings()
     values.setmodule("crawler.settings")
-    values.setdict({**IMPATIENT, **settings})
+    values.setdict({"ALLOW_PRIVATE": True, **settings})
     crawler = Crawler(Spider, values)
     crawler.spider = Spider("test")
     crawler.stats = StatsCollector(crawler)

@@ -66,7 +66,7 @@ def slow_first_byte(connection: socket.socket) -> None:
 
 @behaviour
 def slow_headers(connection: socket.socket) -> None:
-    for byte in OK * 10:
+    for byte in OK + b"X-Slow: " + b"y" * 1000:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)
 
@@ -175,8 +175,14 @@ def headers_of_50_kilobytes(connection: socket.socket) -> None:
 @behaviour
 def endless_interim_answers(connection: socket.socket) -> None:
     while True:
-        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 10)
-        time.sleep(0.002)
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.01)
+
+
+@behaviour
+def flood_of_interim_answers(connection: socket.socket) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
 
 
 @behaviour

@@ -1,5 +1,6 @@
 """Does anything ever connect to an address that it should not? The judge is a listening socket's own count."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from crawler.download.errors import AddressRefused
 from crawler.frontier.reasons import Dead, Drop
 from crawler.urls import canonicalise
 from tests.crawls import SpiderProcess
-from tests.download.downloads import IMPATIENT, download, make_crawler, open_handler, run
+from tests.download.downloads import download, make_crawler, open_handler, run
 from tests.download.hostile import PAGE, HostileServer, bomb
 from tests.download.spiders import RebindingHandler
 from tests.download.test_hostile import ENDS, MOST_BYTES
@@ -54,6 +55,34 @@ def test_a_proxy_at_a_private_address_has_to_be_named():
                 download(request, ALLOW_PRIVATE=False)
         assert server.accepted == 0
         assert download(request, ALLOW_PRIVATE=False, ALLOW_ADDRESSES=["localhost"]).body == PAGE
+        assert server.accepted == 1
+        for host in ("10.0.0.1", "[::ffff:a9fe:a9fe]", "metadata.google.internal"):
+            through = Request(f"http://{host}/", meta=dict(request.meta))
+            with pytest.raises(AddressRefused):
+                download(through, ALLOW_PRIVATE=False, ALLOW_ADDRESSES=["localhost"])
+        assert server.accepted == 1
+
+
+def test_an_ipv6_address_is_connected_to_when_it_is_allowed():
+    async def work() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            writer.close()
+
+        server = await asyncio.start_server(serve, "::1", 0)
+        url = f"http://[0:0::1]:{server.sockets[0].getsockname()[1]}/"
+        for allowed in ([], ["::1"]):
+            async with open_handler(make_crawler(ALLOW_PRIVATE=False, ALLOW_ADDRESSES=allowed)) as handler:
+                if allowed:
+                    response = await handler.download_request(Request(url))
+                    assert (response.body, str(response.ip_address)) == (b"ok", "::1")
+                else:
+                    with pytest.raises(AddressRefused):
+                        await handler.download_request(Request(url))
+        server.close()
+
+    run(work)
 
 
 def test_only_what_is_allowed_is_connected_to():
@@ -90,7 +119,6 @@ def test_a_name_that_rebinds_between_two_requests_is_not_followed():
 
 def crawl(redis_url: str, directory: Path, seeds: list[str], spider: str, **settings: Any) -> tuple[Any, SpiderProcess]:
     own = {
-        **{name: value for name, value in IMPATIENT.items() if name != "ALLOW_PRIVATE"},
         "REDIS_URL": redis_url,
         "FRONTIER_CRAWL": CRAWL,
         "ALLOW_PRIVATE": False,
@@ -177,6 +205,9 @@ def test_a_worker_on_a_hostile_web_records_every_reason_and_does_not_grow(redis_
             ALLOW_PRIVATE=True,
             ROBOTSTXT_OBEY=False,
             DOWNLOAD_MAXSIZE=1_000_000,
+            DOWNLOAD_FIRST_BYTE_SECONDS=2,
+            DOWNLOAD_SLOW_SECONDS=2,
+            DOWNLOAD_TIMEOUT=6,
         )
     assert status.count("pages") == 1
     assert status.dead_reasons == Counter(reason for *_, reason in ENDS)

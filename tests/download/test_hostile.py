@@ -16,7 +16,7 @@ from scrapy.exceptions import (
 from crawler.download.errors import BadAnswer, TooLarge, TooSlow
 from crawler.frontier.reasons import Dead
 from crawler.middlewares.outcome import _classify
-from tests.download.downloads import download
+from tests.download.downloads import IMPATIENT, download
 from tests.download.hostile import BEHAVIOURS, PAGE, HostileServer, bomb
 from tests.servers import free_port
 
@@ -43,6 +43,7 @@ ENDS: list[tuple[str, type[Exception], Dead]] = [
     ("/endless_long_headers", BadAnswer, Dead.BAD_RESPONSE),
     ("/endless_header", BadAnswer, Dead.BAD_RESPONSE),
     ("/endless_status_line", BadAnswer, Dead.BAD_RESPONSE),
+    ("/flood_of_interim_answers", BadAnswer, Dead.BAD_RESPONSE),
     ("/one_large_header", BadAnswer, Dead.BAD_RESPONSE),
     ("/headers_of_70_kilobytes", BadAnswer, Dead.BAD_RESPONSE),
     ("/chunks_of_garbage", BadAnswer, Dead.BAD_RESPONSE),
@@ -65,6 +66,7 @@ ENDS: list[tuple[str, type[Exception], Dead]] = [
     ("/reset_mid_headers", DownloadFailedError, Dead.CONNECTION),
     ("/empty_answer", DownloadFailedError, Dead.CONNECTION),
 ]
+SLOW = {Dead.TIMEOUT, Dead.TOO_SLOW}
 FINE = {"/good", "/headers_of_50_kilobytes", "/body_longer_than_promised"}
 
 
@@ -82,7 +84,7 @@ def test_a_hostile_answer_ends_with_its_reason_and_costs_no_memory(path: str, ex
         tracemalloc.start()
         try:
             with pytest.raises(exception) as caught:
-                download(server.url(path))
+                download(server.url(path), **(IMPATIENT if reason in SLOW else {}))
             peak_bytes = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -132,4 +134,4 @@ def test_limits_may_be_lifted_for_one_request():
         with pytest.raises(DownloadTimeoutError, match=r"longer than 0\.2 s"):
             download(slow)
         with pytest.raises(DownloadTimeoutError, match=r"longer than 1\.5 s"):
-            download(server.url("/drip"), DOWNLOAD_SLOWEST_RATE=0)
+            download(server.url("/drip"), **{**IMPATIENT, "DOWNLOAD_SLOWEST_RATE": 0, "DOWNLOAD_TIMEOUT": 1.5})

@@ -1,5 +1,7 @@
 """Is a certificate looked at, and is it said what is wrong with it?"""
 
+import asyncio
+import contextlib
 import datetime
 import ssl
 from collections.abc import Iterator
@@ -7,11 +9,12 @@ from pathlib import Path
 
 import pytest
 import trustme
+from scrapy import Request
 
 from crawler.download.errors import TlsFailed
 from crawler.frontier.reasons import Dead
 from crawler.middlewares.outcome import _classify
-from tests.download.downloads import download
+from tests.download.downloads import download, make_crawler, open_handler, run
 from tests.download.hostile import PAGE, HostileServer
 
 YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
@@ -65,6 +68,37 @@ def self_signed(directory: Path) -> HostileServer:
     itself.private_key_pem.write_to_path(directory / "itself.pem", append=True)
     context.load_cert_chain(directory / "itself.pem")
     return HostileServer(context)
+
+
+def test_a_proxy_is_asked_for_a_tunnel_and_does_not_see_the_request(authority: trustme.CA):
+    asked: list[bytes] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        port = int(asked[0].split()[1].rpartition(b":")[2])
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(copy(reader, back), copy(there, writer))
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+        writer.close()
+
+    async def work() -> None:
+        proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        request = Request(server.url("/good", "somewhere.example"), headers={"Proxy-Authorization": "Basic dTpw"})
+        request.meta["proxy"] = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with open_handler(make_crawler()) as handler:
+            assert (await handler.download_request(request)).body == PAGE
+        proxy.close()
+
+    with serve(authority.issue_cert("somewhere.example")) as server:
+        run(work)
+        assert b"Basic dTpw" in asked[0]
+        assert b"/good" not in asked[0]
+        assert b"Basic" not in server.requests[0]
 
 
 def test_a_server_that_speaks_no_tls():

@@ -28,6 +28,8 @@ def fail(fleet: Fleet, *words: str, **settings: object) -> str:
         ("FOLLOW_HOSTS", "some"),
         ("FRONTIER_CRAWL", "a|b"),
         ("KEEP_ALIVE", "perhaps"),
+        ("ALLOW_ADDRESSES", "10.0.0.1/8"),
+        ("DOWNLOAD_SLOW_SECONDS", "never"),
     ],
 )
 def test_a_setting_that_makes_no_sense(redis_url: str, tmp_path: Path, name: str, value: str) -> None:
