@@ -86,21 +86,7 @@ FOLLOW_HOSTS = "seeds"  # seeds: only hosts that were seeded; all: wherever the 
 FOLLOW_SITEMAPS = True  # sitemaps that robots.txt names; their URLs are links, as far from the seeds as those of a seed
 URLLENGTH_LIMIT = 2083
 
-# --- Scrapy ----------------------------------------------------------------------------------
-
-SCHEDULER = "crawler.frontier.scheduler.Scheduler"
-DUPEFILTER_CLASS = "crawler.frontier.dupefilter.DupeFilter"
-TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-ASYNCIO_EVENT_LOOP = "uvloop.Loop"
-
-# The frontier decides how hard a host is visited; these bound one worker's memory and sockets.
-CONCURRENT_REQUESTS = 64
-CONCURRENT_REQUESTS_PER_DOMAIN = 16
-DOWNLOAD_DELAY = 0
-# Scrapy starts this many tasks for every response; at its default of 100 that costs more than the parsing does.
-CONCURRENT_ITEMS = 2
-
-# --- Download ----------------------------------------------------------------------------------
+# --- Download --------------------------------------------------------------------------------
 
 # Ours is cheaper than Scrapy's, looks at the address it connects to, and has limits where a hostile server would like
 # to have none. Scrapy's own default also leaves file:, data:, s3: and ftp: open to any link.
@@ -132,6 +118,20 @@ DNS_THREADS = 16  # lookups at a time: the system's resolver blocks
 DNSCACHE_SIZE = 10_000  # names
 DNS_CACHE_SECONDS = 300.0  # the system's resolver does not tell the TTL; five minutes is what most have
 DNS_FAILURE_SECONDS = 30.0  # a name without an address is asked for again after this long
+
+# --- Scrapy ----------------------------------------------------------------------------------
+
+SCHEDULER = "crawler.frontier.scheduler.Scheduler"
+DUPEFILTER_CLASS = "crawler.frontier.dupefilter.DupeFilter"
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+ASYNCIO_EVENT_LOOP = "uvloop.Loop"
+
+# The frontier decides how hard a host is visited; these bound one worker's memory and sockets.
+CONCURRENT_REQUESTS = 64
+CONCURRENT_REQUESTS_PER_DOMAIN = 16
+DOWNLOAD_DELAY = 0
+# Scrapy starts this many tasks for every response; at its default of 100 that costs more than the parsing does.
+CONCURRENT_ITEMS = 2
 
 # Both are on by default in Scrapy, and both run code sent to them.
 TELNETCONSOLE_ENABLED = False
