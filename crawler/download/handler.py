@@ -7,6 +7,7 @@ middleware. The one exception is a kept connection that the server closes just a
 import asyncio
 import io
 import logging
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -47,17 +48,19 @@ _LARGE_BODY_BYTES = 1 << 20  # aiohttp sends bytes of more than this in one go, 
 
 class DownloadHandler(BaseDownloadHandler):
     query = staticmethod(ask_system)  # how names become addresses
-    lazy = True  # the session needs a running event loop, and a crawl without https needs no second one
+    lazy = False
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        settings = crawler.settings
-        self._config = DownloadConfig.from_settings(settings)
-        self._local_address = normalize_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
-        self._tls = _make_ssl_context(settings)
-        self._tls.set_alpn_protocols(["http/1.1"])
         self._resolver: Resolver | None = None
         self._session: aiohttp.ClientSession | None = None
+        # The certificates of all authorities take 20 ms to read: not between a host's token and the request that the
+        # token is for. Earlier there is no event loop, and settings that make no sense would be reported twice.
+        crawler.signals.connect(self._open, signals.spider_opened)
+
+    @cached_property
+    def _config(self) -> DownloadConfig:
+        return DownloadConfig.from_settings(self.crawler.settings)
 
     async def download_request(self, request: Request) -> Response:
         seconds = float(request.meta.get("download_timeout") or 0)
@@ -116,8 +119,12 @@ class DownloadHandler(BaseDownloadHandler):
                 return answer
 
     def _open(self) -> aiohttp.ClientSession:
+        settings = self.crawler.settings
+        tls = _make_ssl_context(settings)
+        tls.set_alpn_protocols(["http/1.1"])
+        local_address = normalize_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._resolver = Resolver(self._config.addresses, self._config, self.query)
-        self._session = open_session(self._config, self._resolver, self._local_address, self._tls)
+        self._session = open_session(self._config, self._resolver, local_address, tls)
         return self._session
 
     def _translate(self, error: Exception, request: Request) -> Exception:
