@@ -18,7 +18,9 @@ SETTINGS = ROOT / "crawler" / "settings.py"
 
 # "crawler" is the package itself: its version.
 BOTTOM = {"crawler", "errors", "environment", "settings", "urls"}
-FLOW = BOTTOM | {"robots", "frontier", "parsing", "storage", "search"}
+# What may be judged without a frontier: of a URL, and of a host.
+RULES = {"traps", "patterns", "host_lists", "file_types"}
+FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
     "spiders",
@@ -40,16 +42,20 @@ ARROWS = {
     "environment": {"errors"},
     "settings": {"environment"},
     "urls": {"errors"},
+    "traps": BOTTOM,
+    "patterns": BOTTOM,
+    "host_lists": BOTTOM,
+    "file_types": BOTTOM,
     "embedded": BOTTOM,
     "robots": BOTTOM,
-    "frontier": BOTTOM | {"embedded", "robots"},
+    "frontier": BOTTOM | RULES | {"embedded", "robots"},
     "parsing": BOTTOM,
     "spiders": FLOW,
     "middlewares": FLOW,
     "pipelines": FLOW,
     "progress": BOTTOM | {"frontier"},
     "console": BOTTOM | {"frontier"},
-    "job": BOTTOM | {"frontier", "progress"},
+    "job": BOTTOM | {"frontier", "patterns", "progress"},
     "demo": BOTTOM,
     "commands": EVERYTHING,
 }
@@ -157,12 +163,12 @@ def test_a_new_part_needs_a_row():
 # --- Settings --------------------------------------------------------------------------------
 
 
-def find_settings(source: str) -> dict[str, ast.Assign]:
+def find_settings(source: str) -> dict[str, ast.Assign | ast.AnnAssign]:
     return {
         target.id: node
         for node in ast.parse(source).body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.isupper()
     }
 
