@@ -104,6 +104,12 @@ SKIP_EXTENSIONS = [
     "css", "eot", "otf", "ttf", "woff", "woff2",
 ]  # fmt: skip
 
+# A response of another type is not read; with [] all are. "text/*" is a family. One that names no type is read.
+ALLOWED_CONTENT_TYPES = [
+    "text/html", "application/xhtml+xml", "text/xml", "application/xml", "application/rss+xml", "application/atom+xml",
+    "text/plain",
+]  # fmt: skip
+
 # --- Traps -----------------------------------------------------------------------------------
 
 # Pages without end, known by their URL (crawler/traps.py). The limits are meant to pass everything that people publish;
@@ -163,6 +169,8 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.egress.EgressMiddleware": 50,
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
+    # Nearer to the downloader than the outcome: of an error in JSON only the status matters, and that decides there.
+    "crawler.middlewares.content_type.ContentTypeMiddleware": 560,
     "crawler.middlewares.politeness.PolitenessMiddleware": 900,  # next to the downloader: what it holds it gives back
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl

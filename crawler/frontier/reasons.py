@@ -39,6 +39,7 @@ class Dead(StrEnum):
     DNS = "dns"
     CONNECTION = "connection"
     TOO_LARGE = "too_large"
+    NOT_HTML = "not_html"  # the detail holds the Content-Type
     BAD_RESPONSE = "bad_response"
     TOO_MANY_REDIRECTS = "too_many_redirects"
     BAD_REDIRECT = "bad_redirect"
