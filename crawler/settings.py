@@ -110,6 +110,12 @@ ALLOWED_CONTENT_TYPES = [
     "text/plain",
 ]  # fmt: skip
 
+# What pages ask of crawlers. Each can be switched off, for a site of one's own.
+OBEY_META_ROBOTS = True  # <meta name="robots">, and one that names the first word of USER_AGENT
+OBEY_X_ROBOTS_TAG = True  # the same as a header
+OBEY_NOFOLLOW = True  # links marked nofollow, ugc or sponsored are not followed: nobody vouches for them
+OBEY_CANONICAL = True  # a page that calls itself a copy leads to the original, and says so in its item
+
 # --- Traps -----------------------------------------------------------------------------------
 
 # Pages without end, known by their URL (crawler/traps.py). The limits are meant to pass everything that people publish;

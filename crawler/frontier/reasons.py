@@ -28,6 +28,7 @@ class Drop(StrEnum):
     TRAP_CALENDAR = "trap_calendar"
     TRAP_SESSION = "trap_session"
     TRAP_QUERIES = "trap_queries"
+    NOFOLLOW = "nofollow"  # its page asked not to follow it
     CANNOT_TRAVEL = "cannot_travel"  # a Request with something in it that cannot be queued
 
 
@@ -78,6 +79,7 @@ EXPLANATIONS: dict[str, str] = {
     Drop.TRAP_CALENDAR: "it looks like a trap: a calendar, too far from today (TRAP_YEARS_PAST, TRAP_YEARS_FUTURE)",
     Drop.TRAP_SESSION: "it looks like a trap: there is a session id in it (TRAP_SESSION_IDS)",
     Drop.TRAP_QUERIES: "it looks like a trap: its page had TRAP_QUERIES_PER_PATH other queries before",
+    Drop.NOFOLLOW: "the page that links to it asks not to follow the link (OBEY_NOFOLLOW, OBEY_META_ROBOTS)",
     Drop.CANNOT_TRAVEL: "the request held something that cannot be queued",
     Dead.HTTP_ERROR: "the server answered with an error",
     Dead.TIMEOUT: "the server did not answer in time, on every attempt",

@@ -249,6 +249,9 @@ class Scheduler(BaseScheduler):
         self.outbox.add_link(Link(target.host, SITEMAP_CLASS, 0.0, target.fingerprint, raw))
         self.worker.note_news()
 
+    def is_in_scope(self, url: Url, depth: int) -> bool:
+        return self._scope.refuse_link(url, depth) is None
+
     def count_drops(self, drops: dict[str, int]) -> None:
         self.outbox.drops.update(drops)
 
