@@ -11,9 +11,9 @@ from email.utils import parsedate_to_datetime
 
 # A colon follows these as well, so that it does not make them the name of a crawler.
 _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_PRODUCT = re.compile(r"[A-Za-z_-]+")  # RFC 9309 section 2.2.1
+_PRODUCT = re.compile(r"[^\s/;()]+")  # RFC 9309 section 2.2.1 has letters only; some crawlers have digits too
 _WEEKDAY = re.compile(r"^[A-Z]+,\s*")
-_FIELD = re.compile(r"\s*([A-Za-z_-]+)\s*:\s*(.*)", re.DOTALL)
+_FIELD = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ class SettingsReader:
 
     def path(self, name: str) -> Path | None:
         value = self._settings.get(name)
-        if value and not isinstance(value, str):
+        if value and not isinstance(value, str | Path):
             raise ConfigurationError(f"{name} is {value!r}; it must be the name of a file, or empty")
         return Path(value).expanduser().absolute() if value else None
 
