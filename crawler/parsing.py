@@ -15,8 +15,8 @@ import ada_url
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from w3lib.encoding import resolve_encoding
 
-from crawler.directives import Directives, Obedience
 from crawler.errors import BadUrl
+from crawler.robots.directives import Directives, Obedience
 from crawler.urls import Url, canonicalise
 
 MAX_LINKS = 10_000  # of one page; a page with more is a trap or a data file, and the rest is counted as dropped

@@ -20,7 +20,7 @@ SETTINGS = ROOT / "crawler" / "settings.py"
 BOTTOM = {"crawler", "errors", "environment", "settings", "urls"}
 # What may be judged without a frontier: of a URL, and of a host.
 RULES = {"traps", "patterns", "host_lists", "file_types"}
-FLOW = BOTTOM | RULES | {"directives"} | {"robots", "frontier", "parsing", "storage", "search"}
+FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
     "spiders",
@@ -49,8 +49,7 @@ ARROWS = {
     "embedded": BOTTOM,
     "robots": BOTTOM,
     "frontier": BOTTOM | RULES | {"embedded", "robots"},
-    "directives": BOTTOM,
-    "parsing": BOTTOM | {"directives"},
+    "parsing": BOTTOM | {"robots"},
     "spiders": FLOW,
     "middlewares": FLOW,
     "pipelines": FLOW,

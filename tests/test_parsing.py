@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawler import parsing
-from crawler.directives import Directives, Obedience, product_token
 from crawler.frontier.reasons import EXPLANATIONS, Drop
 from crawler.parsing import MAX_LINKS, MAX_NESTING, MAX_TITLE_LENGTH, TOO_MANY_LINKS, Page, parse_page
+from crawler.robots.directives import Directives, Obedience
 
 URL = "https://example.com/a/page.html?x=1"
 
@@ -313,14 +313,6 @@ def test_every_wish_can_be_refused():
         page = parse_page(html.encode(), URL, "", ["none"], replace(deaf, **{heard: True}))
         assert page.noindex
         assert not page.links
-
-
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
-    [("Orbweaver/0.1 (web crawler)", "orbweaver"), ("my-bot", "my-bot"), ("", ""), ("(none)", "")],
-)
-def test_the_name_of_a_crawler_is_the_first_word_of_its_user_agent(user_agent, token):
-    assert product_token(user_agent) == token
 
 
 @given(

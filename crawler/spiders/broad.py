@@ -11,12 +11,13 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from crawler.directives import Obedience, product_token
 from crawler.errors import BadUrl
 from crawler.frontier.config import SettingsReader
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
 from crawler.parsing import parse_page
+from crawler.robots.directives import Obedience
+from crawler.robots.rules import find_token
 from crawler.robots.sitemaps import SitemapPage, read_sitemap
 from crawler.urls import canonicalise
 
@@ -39,7 +40,7 @@ class BroadSpider(Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         read = SettingsReader(crawler.settings)
         spider._obey = Obedience(
-            agent=product_token(read.text("USER_AGENT")),
+            agent=find_token(read.text("USER_AGENT")),
             meta_robots=read.flag("OBEY_META_ROBOTS"),
             x_robots_tag=read.flag("OBEY_X_ROBOTS_TAG"),
             nofollow=read.flag("OBEY_NOFOLLOW"),

@@ -7,11 +7,12 @@ The parser asks, for every page. Where several speak, to all crawlers or to this
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
+from crawler.robots.dates import read_date
+from crawler.robots.rules import find_token
 
 # A colon follows these as well, so that it does not make them the name of a crawler.
 _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_PRODUCT = re.compile(r"[^\s/;()]+")  # RFC 9309 section 2.2.1 has letters only; some crawlers have digits too
 _WEEKDAY = re.compile(r"^[A-Z]+,\s*")
 _FIELD = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 
@@ -20,7 +21,7 @@ _FIELD = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 class Obedience:
     """Which wishes of a page are granted, and by which name it may speak to us."""
 
-    agent: str = "orbweaver"  # in lower case
+    agent: str = "orbweaver"  # as ``rules.find_token`` has it
     meta_robots: bool = True
     x_robots_tag: bool = True
     nofollow: bool = True  # rel=nofollow, ugc and sponsored
@@ -50,27 +51,15 @@ class Directives:
         for part in value.split(","):
             named = _FIELD.match(part)
             if named and named[1].lower() not in _WITH_VALUE:
-                is_for_us = named[1].lower() in (agent, "*")
+                is_for_us = named[1] == "*" or find_token(named[1]) == agent
                 part = named[2]
             if is_for_us:
                 kept.append(part)
         self.add(",".join(kept))
 
 
-def product_token(user_agent: str) -> str:
-    """``orbweaver`` of ``Orbweaver/0.1 (…)``."""
-    found = _PRODUCT.match(user_agent)
-    return found[0].lower() if found else ""
-
-
 def _is_over(text: str) -> bool:
     """Whether the date is past; what is no date never is. ``text`` begins with a colon, and may go on after it."""
     # A day of the week, with a comma after it, says nothing.
-    text = _WEEKDAY.sub("", text.lstrip(" :").upper()).partition(",")[0].strip()
-    for read in (datetime.fromisoformat, parsedate_to_datetime):  # ISO 8601; RFC 822 and 850
-        try:
-            date = read(text)
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)) < datetime.now(UTC)
-        except (ValueError, TypeError, OverflowError, IndexError):
-            continue
-    return False
+    date = read_date(_WEEKDAY.sub("", text.lstrip(" :").upper()).partition(",")[0])
+    return date is not None and date < datetime.now(UTC)
