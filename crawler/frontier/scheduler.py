@@ -239,7 +239,7 @@ class Scheduler(BaseScheduler):
         except BadUrl as error:
             self._drop(error.reason)
             return
-        reason = self._scope.refuse_link(target, 0)
+        reason = self._scope.refuse_place(target, 0)
         if reason:
             self._drop(reason)
             return

@@ -49,11 +49,15 @@ class Scope:
 
     def refuse_link(self, url: Url, depth: int) -> Drop | None:
         """The reason for dropping it, if there is one."""
+        return self.refuse_place(url, depth) or self._refuse_text(url)
+
+    def refuse_place(self, url: Url, depth: int) -> Drop | None:
+        """By its host and depth alone: a sitemap is fetched for what it names, whatever its own name is."""
         if 0 <= self.max_depth < depth:
             return Drop.TOO_DEEP
         if not self.follow_all_hosts and url.host not in self.seed_hosts:
             return Drop.OFF_SCOPE
-        return self.refuse_seed(url) or self._refuse_text(url)
+        return self.refuse_seed(url)
 
     def refuse_seed(self, url: Url) -> Drop | None:
         """Whoever seeds a page wants it: only a host that is dangerous, or not to be crawled, is refused."""

@@ -1,7 +1,7 @@
 """Is what a server begins to send a page at all? Decided by the Content-Type, before the body is read: a film behind a
 link without an extension costs its headers and no more.
 
-Requests without a lease (robots.txt, a sitemap, what a pipeline downloads) are untouched.
+Sitemaps, and requests without a lease (robots.txt, what a pipeline downloads), are untouched.
 """
 
 from typing import Self
@@ -15,6 +15,7 @@ from crawler.file_types import is_allowed_type, media_type
 from crawler.frontier.config import SettingsReader
 from crawler.frontier.leases import Death, lease_of
 from crawler.frontier.reasons import Dead
+from crawler.frontier.scheduler import SITEMAP_META
 
 
 class Unread(StopDownload):
@@ -38,7 +39,7 @@ class ContentTypeMiddleware:
 
     def headers_received(self, headers: Headers, body_length: int, request: Request) -> None:
         # Where there is nothing to read, or a redirect to follow, stopping would only cost the connection.
-        if lease_of(request) is None or not body_length or b"Location" in headers:
+        if lease_of(request) is None or SITEMAP_META in request.meta or not body_length or b"Location" in headers:
             return
         media = media_type((headers.get("Content-Type") or b"").decode("latin-1"))
         if not is_allowed_type(media, self._allowed):

@@ -164,6 +164,27 @@ def test_patterns_do_not_hold_for_a_seed_nor_for_where_it_leads(redis_url: str, 
         assert fleet.check_sum().drops["not_included"] == 3 + 1  # and the redirect of a link
 
 
+def test_a_sitemap_is_read_whatever_its_name_and_type(redis_url: str, tmp_path: Path) -> None:
+    answers = {
+        "/": page(),
+        "/sitemap.gz": [Answer(headers={"Content-Type": "application/gzip"}, body="")],
+        "/docs/a": page(),
+        "/blog/b": page(),
+    }
+    host = Host(pages=1, answers=answers)
+    with WebServer(Site({HERE: host}), tmp_path) as web, Fleet(redis_url, tmp_path, INCLUDE="/docs/") as fleet:
+        web.stop()  # its port is known now
+        names = "".join(f"<url><loc>{web.url(HERE, path)}</loc></url>" for path in ("/docs/a", "/blog/b"))
+        answers["/sitemap.gz"][0].body = f"<urlset>{names}</urlset>"
+        host.robots = f"Sitemap: {web.url(HERE, '/sitemap.gz')}\n"
+        web.start()
+        fleet.seed(web.seeds())
+        fleet.start(1)
+        fleet.wait(30)
+        assert {hit.path for hit in web.pages()} == {"/", "/sitemap.gz", "/docs/a"}
+        assert fleet.check_sum().dead_reasons == {}
+
+
 def test_a_denied_host_is_refused_as_a_seed_and_as_a_link(redis_url: str, tmp_path: Path) -> None:
     site = Site.trees(hosts=3, pages=3, other_hosts=2)
     (tmp_path / "deny").write_text(f"{loopback(2)}  # not this one\n")
