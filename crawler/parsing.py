@@ -1,4 +1,4 @@
-"""What does a page say? Its title, and where it leads.
+"""What does a page say? Its title, where it leads, and what it asks of crawlers.
 
 Called for every page, so it is built for speed: lexbor parses, one selector finds everything in page order, and links
 become canonical URLs without a Request being made of them. Nothing that a server sends may stop it.
@@ -7,7 +7,7 @@ become canonical URLs without a Request being made of them. Nothing that a serve
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,11 +16,14 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from w3lib.encoding import resolve_encoding
 
 from crawler.errors import BadUrl
+from crawler.robots.directives import Directives, Obedience
 from crawler.urls import Url, canonicalise
 
 MAX_LINKS = 10_000  # of one page; a page with more is a trap or a data file, and the rest is counted as dropped
 MAX_TITLE_LENGTH = 1000
-TOO_MANY_LINKS = "too_many_links"  # the drop reason
+TOO_MANY_LINKS = "too_many_links"  # the drop reasons
+NOFOLLOW = "nofollow"
+OBEY_ALL = Obedience()
 
 # Lexbor looks through all open elements at every tag: 20,000 nested ones take it seven seconds. Browsers stop at 512.
 MAX_NESTING = 512
@@ -33,59 +36,93 @@ class Page:
     links: list[Url] = field(default_factory=list)  # each once, in page order, without those not to be followed
     bad_links: Counter[str] = field(default_factory=Counter)  # by the reason for dropping them
     is_cut: bool = False  # nested beyond reason, and read only up to there
+    noindex: bool = False  # it asks not to be kept
+    canonical: Url | None = None  # it says that it is a copy of this other page
 
 
-def parse_page(body: bytes, url: str, content_type: str = "") -> Page:
-    """``url`` is the page's own, ``content_type`` the header's value. Never raises."""
+def parse_page(
+    body: bytes, url: str, content_type: str = "", x_robots_tag: Sequence[str] = (), obey: Obedience = OBEY_ALL
+) -> Page:
+    """``url`` is the page's own, ``content_type`` and ``x_robots_tag`` are values of its headers. Never raises."""
     text = _to_unicode(body, content_type)
     kept = _cut_nesting(text)
     tree = LexborHTMLParser(kept)
     title = tree.css_first("title:not(svg title)")
     page = Page(_tidy_title(title) if title else "", is_cut=kept is not text)
-    base, hrefs = _find_hrefs(tree.css(_INTERESTING))
-    _add_links(page, hrefs, _join_base(url, base))
+    found = _find(tree.css(_INTERESTING), obey)
+    if x_robots_tag and obey.x_robots_tag:
+        for value in x_robots_tag:
+            found.wishes.add_header(value, obey.agent)
+    page.noindex = found.wishes.noindex
+    base = _join_base(url, found.base)
+    if found.canonicals:
+        page.canonical = _find_other(found.canonicals, base, url)
+    hrefs = list(found.hrefs)
+    if found.refused:
+        page.bad_links[NOFOLLOW] += len(found.refused.keys() - found.hrefs.keys())
+    if found.wishes.nofollow:
+        page.bad_links[NOFOLLOW] += len(hrefs)
+    else:
+        _add_links(page, hrefs, base)
     return page
 
 
 # --- Links -----------------------------------------------------------------------------------
 
-_INTERESTING = "a[href],area[href],iframe[src],frame[src],base[href],meta[name]"
+_INTERESTING = "a[href],area[href],iframe[src],frame[src],base[href],meta[name],head>link[rel~=canonical i][href]"
 _HTML_SPACE = " \t\n\r\f"
 _NOWHERE = re.compile(r"#|(?:javascript|mailto|tel|data|sms|about|blob):", re.IGNORECASE)
+_NOT_VOUCHED_FOR = frozenset({"nofollow", "ugc", "sponsored"})
 
 
-def _find_hrefs(nodes: Iterable[LexborNode]) -> tuple[str, list[str]]:
-    """The base, and what is to be followed; each text once, because menus repeat."""
-    base = ""
-    hrefs: dict[str, None] = {}
+@dataclass(slots=True)
+class _Found:
+    base: str = ""
+    hrefs: dict[str, None] = field(default_factory=dict)  # each text once, because menus repeat
+    refused: dict[str, None] = field(default_factory=dict)
+    canonicals: list[str] = field(default_factory=list)
+    wishes: Directives = field(default_factory=Directives)
+
+
+def _find(nodes: Iterable[LexborNode], obey: Obedience) -> _Found:
+    found = _Found()
+    hrefs = found.hrefs
+    follows_vouched = obey.nofollow
     for node in nodes:
         attributes = node.attributes
         tag = node.tag
+        into = hrefs
         if tag == "a" or tag == "area":
             rel = attributes.get("rel")
-            if rel and "nofollow" in rel.lower().split():
-                continue
+            if rel and follows_vouched and not _NOT_VOUCHED_FOR.isdisjoint(rel.lower().split()):
+                into = found.refused
             href = attributes["href"]
-        elif tag == "base":
-            base = base or attributes["href"] or ""
-            continue
         elif tag == "meta":
-            if _forbids_links(attributes):
-                return "", []
+            if obey.meta_robots and (attributes["name"] or "").strip().lower() in ("robots", obey.agent):
+                found.wishes.add(attributes.get("content") or "")
+            continue
+        elif tag == "base":
+            found.base = found.base or attributes["href"] or ""
+            continue
+        elif tag == "link":
+            if obey.canonical:
+                found.canonicals.append((attributes["href"] or "").strip(_HTML_SPACE))
             continue
         else:
             href = attributes["src"]
         href = href.strip(_HTML_SPACE) if href else ""
         if href and not _NOWHERE.match(href):
-            hrefs[href] = None
-    return base, list(hrefs)
+            into[href] = None
+    return found
 
 
-def _forbids_links(meta: dict[str, str | None]) -> bool:
-    if (meta["name"] or "").strip().lower() != "robots":
-        return False
-    words = re.split(r"[\s,]+", (meta.get("content") or "").lower())
-    return "nofollow" in words or "none" in words
+def _find_other(hrefs: list[str], base: str, url: str) -> Url | None:
+    """The page that this one is a copy of. One that names itself is none, and one that names two means nothing."""
+    try:
+        [other] = {canonicalise(href, base) for href in hrefs if href}
+        return None if other.text == url or other == canonicalise(url) else other
+    except (BadUrl, ValueError):
+        return None
 
 
 def _join_base(url: str, base: str) -> str:

@@ -86,6 +86,56 @@ FOLLOW_HOSTS = "seeds"  # seeds: only hosts that were seeded; all: wherever the 
 FOLLOW_SITEMAPS = True  # sitemaps that robots.txt names; their URLs are links, as far from the seeds as those of a seed
 URLLENGTH_LIMIT = 2083
 
+# Regular expressions (RE2: linear in time, no look-around), found anywhere in a link's canonical URL. With INCLUDE a
+# link must match one of them; with EXCLUDE none. As text: separated by spaces. Seeds are taken whatever these say.
+INCLUDE: list[str] = []
+EXCLUDE: list[str] = []
+# Files with one host a line: example.com, *.example.com (below it), .example.com (both); # begins a comment. Seeds of
+# other hosts are refused too.
+HOSTS_DENY_FILE = ""  # hosts that are never crawled
+HOSTS_ALLOW_FILE = ""  # if given, no host but these is crawled
+# Links that end like this are no pages, and are not asked for; with [] all are, and the Content-Type decides. Not in
+# the list is what pages are called as well: Node.js, package.json.
+SKIP_EXTENSIONS = [
+    "avif", "bmp", "eps", "gif", "heic", "ico", "jpeg", "jpg", "png", "psd", "svg", "tif", "tiff", "webp",
+    "3gp", "aac", "avi", "flac", "flv", "m3u8", "m4a", "m4v", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "ogg",
+    "ogv", "swf", "wav", "webm", "wma", "wmv",
+    "7z", "apk", "bin", "bz2", "deb", "dmg", "exe", "gz", "iso", "jar", "msi", "pkg", "rar", "rpm", "tar", "tgz",
+    "torrent", "war", "whl", "xz", "zip", "zst",
+    "csv", "doc", "docx", "epub", "mobi", "odp", "ods", "odt", "pdf", "ppt", "pptx", "rtf", "xls", "xlsx",
+    "css", "eot", "otf", "ttf", "woff", "woff2",
+]  # fmt: skip
+
+# A response of another type is not read; with [] all are. "text/*" is a family. One that names no type is read.
+ALLOWED_CONTENT_TYPES = [
+    "text/html", "application/xhtml+xml", "text/xml", "application/xml", "application/rss+xml", "application/atom+xml",
+    "text/plain",
+]  # fmt: skip
+
+# What pages ask of crawlers. Each can be switched off, for a site of one's own.
+OBEY_META_ROBOTS = True  # <meta name="robots">, and one that names the first word of USER_AGENT
+OBEY_X_ROBOTS_TAG = True  # the same as a header
+OBEY_NOFOLLOW = True  # links marked nofollow, ugc or sponsored are not followed: nobody vouches for them
+OBEY_CANONICAL = True  # a page that calls itself a copy leads to the original, and says so in its item
+
+# --- Traps -----------------------------------------------------------------------------------
+
+# Pages without end, known by their URL (crawler/traps.py). The limits are meant to pass everything that people publish;
+# 0 switches a rule off. A link beyond one of them is dropped and counted: `frontier why URL` names the rule.
+TRAP_PATH_SEGMENTS = 25  # Java sources on GitHub have 20
+TRAP_PATH_REPEATS = 3  # /a/b/a/b/a/b: so often in a row; numbers may repeat
+TRAP_PATH_SAME_SEGMENT = 5  # /a/x/a/y/a/z/a/b/a: so often in all
+TRAP_SEGMENT_BYTES = 255  # of one segment, unescaped: what file systems and MediaWiki allow
+TRAP_TOKEN_LENGTH = 128  # letters and digits in a row, as in base64; a SHA-512 is just as long
+TRAP_QUERY_PARAMETERS = 20  # in one query
+TRAP_QUERY_SAME_PARAMETER = 8  # color=red&color=blue…
+TRAP_YEARS_PAST = 30  # dates before that are a trap in a calendar, and nowhere else: archives are old
+TRAP_YEARS_FUTURE = 5  # dates after that are a trap wherever they are certainly dates
+TRAP_SESSION_IDS = True  # in the path, /(S(…))/, or in a parameter of unknown name; known names are cut from the URL
+# Queries of three parameters or more that a worker takes of one path: filters that combine. Counted by each worker for
+# itself, in bounded memory.
+TRAP_QUERIES_PER_PATH = 10_000
+
 # --- Download --------------------------------------------------------------------------------
 
 # Ours is cheaper than Scrapy's, looks at the address it connects to, and has limits where a hostile server would like
@@ -154,6 +204,8 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.egress.EgressMiddleware": 50,
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
+    # Nearer to the downloader than the outcome: of an error in JSON only the status matters, and that decides there.
+    "crawler.middlewares.content_type.ContentTypeMiddleware": 560,
     "crawler.middlewares.politeness.PolitenessMiddleware": 900,  # next to the downloader: what it holds it gives back
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl

@@ -18,7 +18,9 @@ SETTINGS = ROOT / "crawler" / "settings.py"
 
 # "crawler" is the package itself: its version.
 BOTTOM = {"addresses", "crawler", "errors", "environment", "settings", "urls"}
-FLOW = BOTTOM | {"robots", "frontier", "parsing", "storage", "search"}
+# What may be judged without a frontier: of a URL, and of a host.
+RULES = {"traps", "patterns", "host_lists", "file_types"}
+FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
     "download",
@@ -42,17 +44,21 @@ ARROWS = {
     "settings": {"environment"},
     "urls": {"errors"},
     "addresses": {"errors"},
+    "traps": BOTTOM,
+    "patterns": BOTTOM,
+    "host_lists": BOTTOM,
+    "file_types": BOTTOM,
     "embedded": BOTTOM,
     "robots": BOTTOM,
-    "frontier": BOTTOM | {"embedded", "robots"},
-    "parsing": BOTTOM,
+    "frontier": BOTTOM | RULES | {"embedded", "robots"},
+    "parsing": BOTTOM | {"robots"},
     "download": BOTTOM | {"frontier"},
     "spiders": FLOW,
     "middlewares": FLOW | {"download"},
     "pipelines": FLOW,
     "progress": BOTTOM | {"frontier"},
     "console": BOTTOM | {"frontier"},
-    "job": BOTTOM | {"frontier", "progress"},
+    "job": BOTTOM | {"frontier", "patterns", "progress"},
     "demo": BOTTOM,
     "commands": EVERYTHING,
 }
@@ -164,7 +170,7 @@ def find_settings(source: str) -> dict[str, ast.Assign | ast.AnnAssign]:
     return {
         target.id: node
         for node in ast.parse(source).body
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        if isinstance(node, ast.Assign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.isupper()
     }

@@ -1,6 +1,7 @@
 """Are title and links of a page found, whatever a server sends, and fast?"""
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from crawler import parsing
 from crawler.frontier.reasons import EXPLANATIONS, Drop
 from crawler.parsing import MAX_LINKS, MAX_NESTING, MAX_TITLE_LENGTH, TOO_MANY_LINKS, Page, parse_page
+from crawler.robots.directives import Directives, Obedience
 
 URL = "https://example.com/a/page.html?x=1"
 
@@ -68,7 +70,7 @@ def test_bad_links_are_counted_by_reason():
     assert page.bad_links.keys() <= set(Drop)
 
 
-@pytest.mark.parametrize("rel", ["nofollow", "noopener NoFollow ugc", "nofollow\tx"])
+@pytest.mark.parametrize("rel", ["nofollow", "noopener NoFollow", "nofollow\tx", "ugc", "Sponsored noopener"])
 def test_links_not_to_be_followed_are_left_out(rel):
     assert links_of(f'<a href=/a rel="{rel}">x</a><a href=/b rel="nofollower">y</a><a href=/c rel>') == [
         "https://example.com/b",
@@ -95,7 +97,7 @@ def test_meta_robots(meta, follows):
     page = parse_page(f"<title>t</title><a href=/a>x</a><meta {meta}><a href=/b>y</a>".encode(), URL)
     assert len(page.links) == (2 if follows else 0)
     assert page.title == "t"
-    assert not page.bad_links
+    assert page.bad_links == ({} if follows else {"nofollow": 2})
 
 
 @pytest.mark.parametrize(
@@ -217,6 +219,114 @@ def test_links_are_read_in_the_charset_of_the_page():
     ]
 
 
+# --- What a page asks ------------------------------------------------------------------------
+
+
+def test_links_that_are_not_followed_are_counted_once():
+    html = "<a href=/a rel=nofollow><a href=/a rel=ugc><a href=/b><a href=/b rel=nofollow><a href=# rel=ugc>"
+    page = parse_page(html.encode(), URL)
+    assert [link.text for link in page.links] == ["https://example.com/b"]
+    assert page.bad_links == {"nofollow": 1}
+
+
+@pytest.mark.parametrize(
+    ("meta", "noindex", "nofollow"),
+    [
+        ("name=robots content=noindex", True, False),
+        ("name=Orbweaver content=noindex", True, False),
+        ("name=googlebot content=noindex", False, False),
+        ("name=robots content='noindex nofollow'", True, True),
+        ("name=robots content=none", True, True),
+        ("name=robots content=all", False, False),
+        ("name=robots content=index><meta name=orbweaver content=noindex", True, False),
+        ("name=robots content='unavailable_after: 2010-06-25'", True, False),
+        ("name=robots content='unavailable_after: 2910-06-25T15:00:00Z'", False, False),
+        ("property=robots content=noindex", False, False),
+    ],
+)
+def test_meta_robots_and_our_own_name(meta, noindex, nofollow):
+    page = parse_page(f"<meta {meta}><a href=/a>x</a>".encode(), URL)
+    assert page.noindex == noindex
+    assert (not page.links) == nofollow
+
+
+@pytest.mark.parametrize(
+    ("values", "noindex", "nofollow"),
+    [
+        (["noindex"], True, False),
+        (["NoFollow"], False, True),
+        (["none"], True, True),
+        (["noarchive", "nofollow"], False, True),
+        (["googlebot: noindex, nofollow"], False, False),
+        (["googlebot: noindex, orbweaver: nofollow"], False, True),
+        (["Orbweaver: none"], True, True),
+        (["*: noindex"], True, False),
+        (["googlebot: none", "noindex"], True, False),
+        (["max-snippet: -1, noindex"], True, False),
+        (["unavailable_after: 25 Jun 2010 15:00:00 PST"], True, False),
+        (["unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, nofollow"], True, True),
+        (["unavailable_after: 25 Jun 2910 15:00:00 PST, nofollow"], False, True),
+        (["unavailable_after: some day"], False, False),
+        (["unavailable_after:"], False, False),
+        (["otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST"], False, False),
+        ([""], False, False),
+    ],
+)
+def test_x_robots_tag(values, noindex, nofollow):
+    page = parse_page(b"<a href=/a>x</a>", URL, "", values)
+    assert page.noindex == noindex
+    assert (not page.links) == nofollow
+
+
+@pytest.mark.parametrize(
+    ("head", "canonical"),
+    [
+        ("<link rel=canonical href=/other>", "https://example.com/other"),
+        ("<link rel='Alternate CANONICAL' href=' https://b.org/x?utm_source=1#f '>", "https://b.org/x"),
+        ("<base href=/d/><link rel=canonical href=other>", "https://example.com/d/other"),
+        ("<link rel=canonical href=/a/page.html?x=1>", None),
+        ("<link rel=canonical href=page.html?x=1#top>", None),
+        ("<link rel=canonical href=/one><link rel=canonical href=/one>", "https://example.com/one"),
+        ("<link rel=canonical href=/one><link rel=canonical href=/two>", None),
+        ("<link rel=canonical href=''>", None),
+        ("<link rel=canonical>", None),
+        ("<link rel=canonical href='http://['>", None),
+        ("<link rel=canonical href=javascript:x>", None),
+        ("<link rel=stylesheet href=/other>", None),
+        ("<body><p><link rel=canonical href=/other>", None),
+    ],
+)
+def test_the_page_that_this_one_is_a_copy_of(head, canonical):
+    page = parse_page(f"{head}<a href=/a>x</a>".encode(), URL)
+    assert (page.canonical.text if page.canonical else None) == canonical
+    assert not page.bad_links
+
+
+def test_every_wish_can_be_refused():
+    html = "<meta name=robots content=none><link rel=canonical href=/other><a href=/a rel=nofollow>x</a>"
+    deaf = Obedience("orbweaver", False, False, False, False)
+    page = parse_page(html.encode(), URL, "", ["none"], deaf)
+    assert not page.noindex
+    assert page.canonical is None
+    assert [link.text for link in page.links] == ["https://example.com/a"]
+    for heard in ("meta_robots", "x_robots_tag"):
+        page = parse_page(html.encode(), URL, "", ["none"], replace(deaf, **{heard: True}))
+        assert page.noindex
+        assert not page.links
+
+
+@given(
+    text=st.text(max_size=60) | st.sampled_from(["unavailable_after", "noindex", ",", ":", "99999"]), agent=st.text()
+)
+@example(text="unavailable_after: 0001-01-01T00:00+23:59", agent="")
+@example(text="unavailable_after: 31 Feb 99999 25:00:00 +9999", agent="")
+def test_no_wish_is_too_odd(text, agent):
+    wishes = Directives()
+    wishes.add(text)
+    wishes.add(f"unavailable_after: {text}")
+    wishes.add_header(text, agent)
+
+
 # --- Whatever a server sends -----------------------------------------------------------------
 
 
@@ -287,5 +397,6 @@ def test_an_ordinary_page_is_fast():
     assert len(page.links) == 40
 
 
-def test_the_reason_is_one_of_the_frontier_s():
+def test_the_reasons_are_the_frontier_s():
     assert parsing.TOO_MANY_LINKS == Drop.TOO_MANY_LINKS
+    assert parsing.NOFOLLOW == Drop.NOFOLLOW

@@ -10,6 +10,7 @@ from crawler.urls import Url, canonicalise
 
 pieces = st.sampled_from(
     ["/", "//", ".", "..", "%2e", "%2E", ".%2e", "a", "B", "x.html", "?", "&", "=", "utm_source=1", "b=2", "a=1", "#",
+     ";jsessionid=a1", "sid=" + "0f" * 16,
      "#frag", ":", "@", "'", '"', "!", "$", "(", ")", "*", "+", ",", ";", "~", "-", "_", "%", "%20", "%zz", " ", "\t",
      "\n", "ü", "\\", "|", "^", "`", "{", "}", "<", ">", "[", "]", "http:", "https://", "example.org", ":80", "\x00",
      "\ud800", "x" * 700]
@@ -42,6 +43,8 @@ def outcome(function, *arguments) -> Url | str:
 @example(href="/a?utm_source=1", base="https://example.com/")
 @example(href="a?", base="https://example.com/")
 @example(href="a:b", base="https://example.com/")
+@example(href=";jsessionid=1", base="https://example.com/a/b")
+@example(href="/;jsessionid=1?a", base="https://example.com/a/b")
 def test_the_quick_way_is_the_slow_way(href, base):
     assert outcome(canonicalise, href, base) == outcome(urls._canonicalise_any, href, base)
 

@@ -15,6 +15,7 @@ from scrapy.spiderloader import get_spider_loader
 from crawler.console import ConsoleCommand, file_path
 from crawler.errors import ConfigurationError
 from crawler.frontier.connection import connect
+from crawler.frontier.scope import Scope
 from crawler.job import options
 from crawler.job.fleet import end_with_parent
 from crawler.job.job import read_seeds, run_job
@@ -93,6 +94,7 @@ class Command(ConsoleCommand, RunSpider):
         """Before there is a spider: Scrapy answers what goes wrong while it opens one with several tracebacks."""
         if self._settings["SCHEDULER"] == SCHEDULER:
             config = self.config(opts)
+            Scope.from_config(config)  # its lists of hosts
             if not config.redis_url.startswith("embedded:"):  # that one would be started for nothing
                 connection = await connect(config.redis_url, config.data_dir)
                 await connection.close()

@@ -10,6 +10,8 @@ from scrapy.settings import BaseSettings
 
 from crawler.addresses import AddressPolicy
 from crawler.errors import ConfigurationError
+from crawler.patterns import read_patterns
+from crawler.traps import TrapLimits
 
 N = TypeVar("N", int, float)
 CLASSES = ("high", "medium", "low")
@@ -51,6 +53,13 @@ class FrontierConfig:
     addresses: AddressPolicy
     follow_hosts: str
     follow_sitemaps: bool
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    hosts_deny: Path | None
+    hosts_allow: Path | None
+    skip_extensions: frozenset[str]
+    traps: TrapLimits
+    queries_per_path: int
     host_backoff_max_seconds: float
     spider_log: bool
     spider_log_length: int
@@ -89,6 +98,13 @@ class FrontierConfig:
             addresses=AddressPolicy.from_settings(settings),
             follow_hosts=read.choice("FOLLOW_HOSTS", ("seeds", "all")),
             follow_sitemaps=read.flag("FOLLOW_SITEMAPS"),
+            include=read_patterns("INCLUDE", settings.get("INCLUDE")),
+            exclude=read_patterns("EXCLUDE", settings.get("EXCLUDE")),
+            hosts_deny=read.path("HOSTS_DENY_FILE"),
+            hosts_allow=read.path("HOSTS_ALLOW_FILE"),
+            skip_extensions=frozenset(word.removeprefix(".") for word in read.words("SKIP_EXTENSIONS")),
+            traps=_trap_limits(read),
+            queries_per_path=read.whole("TRAP_QUERIES_PER_PATH", 0, 1_000_000),
             host_backoff_max_seconds=read.number("HOST_BACKOFF_MAX_SECONDS", 0, 86400),
             spider_log=read.flag("SPIDER_LOG"),
             spider_log_length=read.whole("SPIDER_LOG_LENGTH", 1, 1 << 40),
@@ -126,6 +142,20 @@ class SettingsReader:
         except ValueError:
             raise ConfigurationError(f"{name} is {self._settings.get(name)!r}; use True or False") from None
 
+    def path(self, name: str) -> Path | None:
+        value = self._settings.get(name)
+        if value and not isinstance(value, str | Path):
+            raise ConfigurationError(f"{name} is {value!r}; it must be the name of a file, or empty")
+        return Path(value).expanduser().absolute() if value else None
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """In lower case."""
+        values = self._settings.get(name)
+        values = values.replace(",", " ").split() if isinstance(values, str) else values
+        if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+            raise ConfigurationError(f"{name} is {values!r}; it must be a list of words, or words with commas between")
+        return tuple(value.strip().lower() for value in values)
+
     def delays(self, name: str) -> tuple[float, ...]:
         raw = self._settings.get(name)
         try:
@@ -157,6 +187,21 @@ class SettingsReader:
         if not low <= value <= high:
             raise ConfigurationError(f"{name} is {raw!r}; it must be {words} from {low} to {high}")
         return value
+
+
+def _trap_limits(read: SettingsReader) -> TrapLimits:
+    return TrapLimits(
+        segments=read.whole("TRAP_PATH_SEGMENTS", 0, 10_000),
+        repeats=read.whole("TRAP_PATH_REPEATS", 0, 10_000),
+        same_segment=read.whole("TRAP_PATH_SAME_SEGMENT", 0, 10_000),
+        segment_bytes=read.whole("TRAP_SEGMENT_BYTES", 0, 10_000),
+        token_length=read.whole("TRAP_TOKEN_LENGTH", 0, 10_000),
+        parameters=read.whole("TRAP_QUERY_PARAMETERS", 0, 10_000),
+        same_parameter=read.whole("TRAP_QUERY_SAME_PARAMETER", 0, 10_000),
+        years_past=read.whole("TRAP_YEARS_PAST", 0, 10_000),
+        years_future=read.whole("TRAP_YEARS_FUTURE", 0, 10_000),
+        sessions=read.flag("TRAP_SESSION_IDS"),
+    )
 
 
 def _weights(settings: BaseSettings) -> tuple[int, int, int]:

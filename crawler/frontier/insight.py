@@ -14,7 +14,7 @@ from crawler.frontier.connection import load_script
 from crawler.frontier.entry import Entry, decode, identity
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_waiting
-from crawler.frontier.reasons import EXPLANATIONS, Drop
+from crawler.frontier.reasons import EXPLANATIONS
 from crawler.frontier.robots_cache import UNREACHABLE, RobotsCache
 from crawler.frontier.scope import Scope
 from crawler.robots.rules import parse
@@ -153,7 +153,7 @@ async def _find(frontier: Frontier, url: Url, scope: Scope) -> Why:
     await scope.refresh(frontier)
     reason = scope.refuse_link(url, 0)
     if reason:
-        advice = " As a seed it would be accepted." if reason == Drop.OFF_SCOPE else ""
+        advice = "" if scope.refuse_seed(url) else " As a seed it would be accepted."
         return Why(
             url.text, url.host, "out_of_scope", f"It would not be accepted: {EXPLANATIONS[reason]}.{advice}", reason
         )

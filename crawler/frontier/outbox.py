@@ -182,9 +182,12 @@ class Outbox:
             target = canonicalise(redirect.url)
         except BadUrl as error:
             return Death(Dead.BAD_REDIRECT, str(error))
-        if lease.entry.depth == 0:
-            self._scope.add_seed_host(target.host)  # who seeds example.com means www.example.com too
-        reason = self._scope.refuse_link(target, lease.entry.depth)
+        if lease.entry.depth == 0:  # who seeds example.com means www.example.com too
+            reason = self._scope.refuse_seed(target)
+            if not reason:
+                self._scope.add_seed_host(target.host)
+        else:
+            reason = self._scope.refuse_link(target, lease.entry.depth)
         if reason:
             self.drops[reason] += 1
             return None if reason != Drop.PRIVATE_ADDRESS else Death(Dead.PRIVATE_ADDRESS, target.text)

@@ -239,7 +239,7 @@ class Scheduler(BaseScheduler):
         except BadUrl as error:
             self._drop(error.reason)
             return
-        reason = self._scope.refuse_link(target, 0)
+        reason = self._scope.refuse_place(target, 0)
         if reason:
             self._drop(reason)
             return
@@ -248,6 +248,9 @@ class Scheduler(BaseScheduler):
         raw = encode(entry, identity(target.fingerprint), target.host)
         self.outbox.add_link(Link(target.host, SITEMAP_CLASS, 0.0, target.fingerprint, raw))
         self.worker.note_news()
+
+    def is_in_scope(self, url: Url, depth: int) -> bool:
+        return self._scope.refuse_link(url, depth) is None
 
     def count_drops(self, drops: dict[str, int]) -> None:
         self.outbox.drops.update(drops)

@@ -3,8 +3,9 @@
 import argparse
 import os
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -13,6 +14,7 @@ from crawler.errors import ConfigurationError
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.seeds import Seed
 from crawler.job.job import JobPlan, name_crawl
+from crawler.patterns import read_patterns
 
 MOST_WORKERS = 256
 _ENGINE_SETTINGS = ("DATA_DIR", "REDIS_URL", "FRONTIER_NAMESPACE")  # without them a command looks elsewhere
@@ -22,13 +24,19 @@ _SECRET_WORDS = ("PASSWORD", "SECRET", "TOKEN", "KEY", "AUTH")
 class _Option(NamedTuple):
     flag: str
     setting: str
-    kind: type | None  # None: a flag that sets True
+    kind: Callable[[str], Any] | None  # None: a flag that sets True
     metavar: str
     help: str
+    is_list: bool = False  # may be given several times
 
     @property
     def name(self) -> str:
         return self.flag.removeprefix("--").replace("-", "_")
+
+
+def _file(text: str) -> str:
+    """Meant from where the user is; ``./run`` changes directory before Scrapy starts."""
+    return str(Path(os.environ.get("ORBWEAVER_CWD", ""), text).expanduser().absolute())
 
 
 _OPTIONS = (
@@ -38,6 +46,10 @@ _OPTIONS = (
     _Option("--rate", "FRONTIER_RATE", float, "R", "requests a second to each host, on average"),
     _Option("--burst", "FRONTIER_BURST", int, "B", "requests to a host that may follow each other at once"),
     _Option("--allow-private", "ALLOW_PRIVATE", None, "", "loopback and private addresses too"),
+    _Option("--include", "INCLUDE", str, "REGEX", "follow only links that match it, or another one given so", True),
+    _Option("--exclude", "EXCLUDE", str, "REGEX", "do not follow links that match it; may be given again", True),
+    _Option("--hosts-deny", "HOSTS_DENY_FILE", _file, "FILE", "hosts that are not crawled, one a line"),
+    _Option("--hosts-allow", "HOSTS_ALLOW_FILE", _file, "FILE", "crawl these hosts and no others, one a line"),
     _Option("--keep-alive", "KEEP_ALIVE", None, "", "wait for more seeds when everything is fetched"),
 )
 
@@ -48,8 +60,14 @@ def add_options(parser: argparse.ArgumentParser, settings: BaseSettings) -> None
         if option.kind is None:
             group.add_argument(option.flag, action="store_true", help=option.help)
         else:
-            default = f"{option.help} (default: {settings[option.setting]})"
-            group.add_argument(option.flag, type=option.kind, metavar=option.metavar, help=default)
+            default = settings[option.setting]
+            group.add_argument(
+                option.flag,
+                type=option.kind,
+                metavar=option.metavar,
+                action="append" if option.is_list else "store",
+                help=option.help if default in ("", []) else f"{option.help} (default: {default})",
+            )
     group.add_argument("--workers", type=int, metavar="N", help="worker processes (default: 1)")
     group.add_argument("--crawl", metavar="ID", help="begin a crawl of this name, or continue it (default: a new one)")
     group.add_argument("--json", action="store_true", help="progress and summary as JSON, one object a line")
@@ -58,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser, settings: BaseSettings) -> None
 def given(opts: argparse.Namespace) -> list[str]:
     """The options of the main job on this command line, for a message."""
     flags = [*(option.flag for option in _OPTIONS), "--workers", "--crawl", "--json"]
-    return [flag for flag in flags if getattr(opts, flag[2:].replace("-", "_")) not in {None, False}]
+    return [flag for flag in flags if getattr(opts, flag[2:].replace("-", "_")) not in (None, False)]
 
 
 def find_crawl(opts: argparse.Namespace, settings: BaseSettings) -> str | None:
@@ -105,7 +123,8 @@ def _chosen(opts: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     for option in _OPTIONS:
         value = getattr(opts, option.name)
         if value is not None and value is not False:
-            yield option.setting, value
+            # As text, which a worker's command line can hold; checked first, because each must be whole.
+            yield option.setting, " ".join(read_patterns(option.flag, value)) if option.is_list else value
 
 
 def _continue_command(opts: argparse.Namespace, crawl: str) -> str:
@@ -114,7 +133,10 @@ def _continue_command(opts: argparse.Namespace, crawl: str) -> str:
     for option in _OPTIONS:
         value = getattr(opts, option.name)
         if value is not None and value is not False:
-            words += [option.flag] if option.kind is None else [option.flag, str(value)]
+            if option.is_list:  # a pattern may begin with a dash
+                words += [f"{option.flag}={one}" for one in value]
+            else:
+                words += [option.flag] if option.kind is None else [option.flag, str(value)]
     if opts.workers is not None:
         words += ["--workers", str(opts.workers)]
     return shlex.join([*words, *_pairs_again(opts)])

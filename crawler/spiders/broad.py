@@ -4,16 +4,20 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urljoin
 
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from crawler.errors import BadUrl
+from crawler.frontier.config import SettingsReader
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
 from crawler.parsing import parse_page
+from crawler.robots.directives import Obedience
+from crawler.robots.rules import find_token
 from crawler.robots.sitemaps import SitemapPage, read_sitemap
 from crawler.urls import canonicalise
 
@@ -28,7 +32,21 @@ class BroadSpider(Spider):
 
     def __init__(self, seeds: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._obey = Obedience()
         self._seeds = [seed for seed in seeds.replace(",http", " http").split() if seed]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        read = SettingsReader(crawler.settings)
+        spider._obey = Obedience(
+            agent=find_token(read.text("USER_AGENT")),
+            meta_robots=read.flag("OBEY_META_ROBOTS"),
+            x_robots_tag=read.flag("OBEY_X_ROBOTS_TAG"),
+            nofollow=read.flag("OBEY_NOFOLLOW"),
+            canonical=read.flag("OBEY_CANONICAL"),
+        )
+        return spider
 
     async def start(self) -> AsyncIterator[Request]:
         for text in self._seeds:
@@ -62,19 +80,27 @@ class BroadSpider(Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[dict[str, Any]]:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        page = parse_page(response.body, response.url, content_type)
+        wishes = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+        page = parse_page(response.body, response.url, content_type, wishes, self._obey)
+        depth = response.meta.get("depth", 0)
+        canonical = page.canonical
         scheduler = self.crawler.engine.scheduler if self.crawler.engine else None
         if isinstance(scheduler, Scheduler):
+            links = [canonical, *page.links] if canonical and canonical not in page.links else page.links
             scheduler.count_drops(page.bad_links)
-            scheduler.add_links(response, page.links)
+            scheduler.add_links(response, links)
+            if canonical and not scheduler.is_in_scope(canonical, depth):
+                canonical = None  # it is not crawled, so that this page stands for itself
         yield {
             "url": response.url,
             "status": response.status,
             "title": page.title,
-            "depth": response.meta.get("depth", 0),
+            "depth": depth,
             "content_type": content_type,
             "bytes": len(response.body),
             "links": len(page.links),
+            "canonical": canonical.text if canonical else "",
+            "noindex": page.noindex,
         }
 
 

@@ -1,6 +1,7 @@
 """Do the options of the main job reach its workers, and the command that continues it?"""
 
 import argparse
+import shlex
 from datetime import datetime
 
 import pytest
@@ -63,6 +64,32 @@ def test_without_options_the_settings_hold(settings):
     assert {pair.partition("=")[0] for pair in plan.worker_arguments[1::2]} == {"FRONTIER_CRAWL", "DATA_DIR"}
     assert plan.workers == 1
     assert plan.config.crawl.startswith("example.org-8080-")
+
+
+def test_patterns_and_lists_of_hosts_reach_the_workers(settings, tmp_path, monkeypatch):
+    monkeypatch.setenv("ORBWEAVER_CWD", str(tmp_path))
+    plan = plan_of(
+        settings, "--crawl", "mine", "--include", "/docs/", "--include=-a=b", "--exclude", r"\?x{1,3}",
+        "--hosts-deny", "deny.txt", "--hosts-allow", "/etc/allow",
+    )  # fmt: skip
+    config = plan.config
+    assert (config.include, config.exclude) == (("/docs/", "-a=b"), (r"\?x{1,3}",))
+    assert (config.hosts_deny, str(config.hosts_allow)) == (tmp_path / "deny.txt", "/etc/allow")
+    assert {
+        "INCLUDE=/docs/ -a=b",
+        r"EXCLUDE=\?x{1,3}",
+        f"HOSTS_DENY_FILE={tmp_path}/deny.txt",
+        "HOSTS_ALLOW_FILE=/etc/allow",
+    } <= set(plan.worker_arguments)
+    again = parse(settings, *shlex.split(plan.continue_command)[2:])
+    assert (again.include, again.exclude) == (["/docs/", "-a=b"], [r"\?x{1,3}"])
+    assert again.hosts_deny == f"{tmp_path}/deny.txt"
+
+
+@pytest.mark.parametrize("pattern", ["a(", "a b", ""])
+def test_a_bad_pattern_is_an_error_that_names_the_option(settings, pattern):
+    with pytest.raises(ConfigurationError, match="--exclude"):
+        plan_of(settings, "--exclude", pattern)
 
 
 def test_the_command_that_continues_repeats_the_options_and_no_secret(settings):
