@@ -149,6 +149,7 @@ class DownloadHandler(BaseDownloadHandler):
         )
         if stop:
             return make_response(**about, stop_download=stop)
+        body.expect(expected_bytes or 0)
         if body.is_encoded:
             _drop_encodings(headers)
 
@@ -172,7 +173,7 @@ class DownloadHandler(BaseDownloadHandler):
         return make_response(**about, body=body.data, flags=flags, stop_download=stop)
 
     def _prepare_body(self, request: Request, answer: Answer, headers: Headers) -> tuple[Body, int | None]:
-        """And the size that the server promises, if it does. Raises when that is too much already."""
+        """And the size that the server promises, if it does."""
         own_limit = request.meta.get("download_maxsize")
         config = self._config
         limits = (config.body_bytes, config.raw_body_bytes) if own_limit is None else (own_limit, own_limit)
@@ -185,7 +186,6 @@ class DownloadHandler(BaseDownloadHandler):
         body.use_encodings(encodings)
         length = headers.get("Content-Length")
         expected_bytes = int(length) if length is not None and length.isdigit() else None
-        body.expect(expected_bytes or 0)
         return body, expected_bytes
 
     def _fails_on_loss(self, request: Request) -> bool:
