@@ -141,8 +141,8 @@ TRAP_QUERIES_PER_PATH = 10_000
 # Ours is cheaper than Scrapy's, looks at the address it connects to, and has limits where a hostile server would like
 # to have none. Scrapy's own default also leaves file:, data:, s3: and ftp: open to any link.
 DOWNLOAD_HANDLERS = {
-    "http": "crawler.download.handler.DownloadHandler",
-    "https": "crawler.download.handler.DownloadHandler",
+    "http": "crawler.render.handler.RenderHandler",
+    "https": "crawler.render.handler.RenderHandler",
     "data": None,
     "file": None,
     "ftp": None,
@@ -168,6 +168,19 @@ DNS_THREADS = 16  # lookups at a time: the system's resolver blocks
 DNSCACHE_SIZE = 10_000  # names
 DNS_CACHE_SECONDS = 300.0  # the system's resolver does not tell the TTL; five minutes is what most have
 DNS_FAILURE_SECONDS = 30.0  # a name without an address is asked for again after this long
+
+# --- Rendering -------------------------------------------------------------------------------
+
+# Pages made by JavaScript, in the system's chromium. meta["render"] = True, False or "auto" decides for one request.
+RENDER = False  # every page
+RENDER_AUTO = False  # pages that are empty without JavaScript
+RENDER_BROWSER = ""  # a program; by default chromium, chromium-browser or google-chrome from PATH
+RENDER_SECONDS = 30.0  # a page that takes longer is cut, and kept as it came
+RENDER_PAGES_AT_ONCE = 4  # per worker; each takes about 100 MB while it lasts
+RENDER_PAGES_PER_BROWSER = 200  # then the browser is started anew, because browsers leak
+RENDER_MAX_REQUESTS = 100  # scripts and data that one page may load; each takes a token of its host
+
+EXTENSIONS = {"crawler.render.chromium.BrowserCheck": 0}
 
 # --- Scrapy ----------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
 EVERYTHING = FLOW | {
     "embedded",
     "download",
+    "render",
     "spiders",
     "middlewares",
     "pipelines",
@@ -53,6 +54,7 @@ ARROWS = {
     "frontier": BOTTOM | RULES | {"embedded", "robots"},
     "parsing": BOTTOM | {"robots"},
     "download": BOTTOM | {"frontier"},
+    "render": BOTTOM | {"download", "frontier", "middlewares"},
     "spiders": FLOW,
     "middlewares": FLOW | {"download"},
     "pipelines": FLOW,

@@ -206,6 +206,15 @@ class Frontier:
         fence, wait_ms = await self._run("acquire", self.keys.partition(host), arguments)
         return fence.decode(), None if wait_ms < 0 else wait_ms / 1000
 
+    async def charge(self, fence: str, host: str, idle_seconds: float) -> float | None:
+        """One more token of a host that is being visited: answers 0 when it is taken, or after how many seconds to ask
+        again; None when the visit is lost.
+        """
+        config = self.config
+        arguments = [host, fence, int(idle_seconds * 1000), repr(config.rate / 1000), config.burst]
+        wait_ms = await self._run("charge", self.keys.partition(host), arguments)
+        return None if wait_ms < 0 else wait_ms / 1000
+
     async def release(self, report: VisitReport) -> None:
         await self._ack(REQUESTS, [report])
 

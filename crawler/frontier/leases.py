@@ -72,8 +72,8 @@ class OpenVisit:
         return self.visit.host
 
     def note_fetch(self, now: float, latency_seconds: float) -> None:
-        """Keeps when the server last heard from us."""
-        self.last_fetch = max(self.last_fetch, time_of_fetch(now, latency_seconds))
+        """Keeps when the server last heard from us: never too early, so that the token bucket is never generous."""
+        self.last_fetch = max(self.last_fetch, now - max(0.0, latency_seconds - LONGEST_CONNECT_SECONDS))
 
     def block(self, seconds: float) -> None:
         self.block_seconds = max(self.block_seconds, seconds)
@@ -86,11 +86,6 @@ class OpenVisit:
         )
         self.block_seconds, self.failed = 0.0, -1
         return report
-
-
-def time_of_fetch(now: float, latency_seconds: float) -> float:
-    """When the server saw a request that just ended: never too early, so that the token bucket is never generous."""
-    return now - max(0.0, latency_seconds - LONGEST_CONNECT_SECONDS)
 
 
 class Holdings:

@@ -31,6 +31,7 @@ _LOCAL_META = frozenset(
 _ENVIRONMENT_PROXY_META = frozenset({"_scheme_proxy", "_auth_proxy", "proxy"})
 _ENVIRONMENT_PROXY_HEADER = b"Proxy-Authorization"
 
+_PAGE_METHODS = "playwright_page_methods"
 _NO_CALLBACK_NAME = "<NO_CALLBACK>"  # no method can have this name
 _SPIDER_BASES = frozenset(Spider.__mro__)
 
@@ -54,6 +55,8 @@ def pack(request: Request, spider: Spider) -> RequestFields:
         headers.pop(_ENVIRONMENT_PROXY_HEADER, None)
     if not _LOCAL_META.isdisjoint(meta):
         meta = {key: value for key, value in meta.items() if key not in _LOCAL_META}
+    if _PAGE_METHODS in meta:
+        meta = {**meta, _PAGE_METHODS: _pack_page_methods(meta[_PAGE_METHODS])}
     return RequestFields(
         # Interned, because msgspec leaves out a default only when it is the same object.
         method=sys.intern(_check_type("method", request.method, str)),
@@ -167,6 +170,19 @@ class _Unfit(Exception):
     def passing(self, step: str) -> "_Unfit":
         self.steps.append(step)
         return self
+
+
+def _pack_page_methods(methods: Any) -> Any:
+    """What a browser is to do with a page, by name: an object of scrapy-playwright becomes what it was made of."""
+    packed = []
+    for method in methods.values() if isinstance(methods, dict) else methods or ():
+        if hasattr(method, "method") and hasattr(method, "kwargs"):
+            if not isinstance(method.method, str):
+                raise CannotTravel(f"meta[{_PAGE_METHODS!r}]", method.method, "name a method of the page")
+            packed.append([method.method, list(method.args), dict(method.kwargs)])
+        else:
+            packed.append(method)
+    return packed
 
 
 def _pack_field(field: str, value: Any) -> Any:

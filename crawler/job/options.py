@@ -50,6 +50,10 @@ _OPTIONS = (
     _Option("--exclude", "EXCLUDE", str, "REGEX", "do not follow links that match it; may be given again", True),
     _Option("--hosts-deny", "HOSTS_DENY_FILE", _file, "FILE", "hosts that are not crawled, one a line"),
     _Option("--hosts-allow", "HOSTS_ALLOW_FILE", _file, "FILE", "crawl these hosts and no others, one a line"),
+    _Option(
+        "--render", "RENDER", None, "", "every page in a browser, for what JavaScript makes of it (needs chromium)"
+    ),
+    _Option("--render-auto", "RENDER_AUTO", None, "", "pages that are empty without JavaScript in a browser"),
     _Option("--keep-alive", "KEEP_ALIVE", None, "", "wait for more seeds when everything is fetched"),
 )
 

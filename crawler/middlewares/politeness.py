@@ -7,7 +7,6 @@ A request with a lease has both already, and passes.
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
 from typing import Self
 
 from scrapy import Request
@@ -16,8 +15,8 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from crawler.errors import BadUrl
-from crawler.frontier.frontier import VisitReport
-from crawler.frontier.leases import OpenVisit, lease_of, time_of_fetch
+from crawler.frontier.frontier import Visit
+from crawler.frontier.leases import OpenVisit, lease_of
 from crawler.frontier.workers import new_worker_id
 from crawler.middlewares.frontier_access import FrontierAccess
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
@@ -26,14 +25,9 @@ from crawler.urls import canonicalise
 logger = logging.getLogger(__name__)
 
 VISIT_META = "visit"  # the visit that a request without a lease belongs to: a robots.txt under the host's own lock
+CHARGE_META = "charge"  # it is one more request than the visit has tokens for: a script that a page loads
 HELD_META = "politeness"
 LOCK_MARGIN_SECONDS = 5.0  # a lock for one request is not renewed: it lasts as long as the request may, and this longer
-
-
-@dataclass(slots=True)
-class Held:
-    fence: str
-    host: str
 
 
 class PolitenessMiddleware:
@@ -62,6 +56,8 @@ class PolitenessMiddleware:
         visit: OpenVisit | None = lease.visit if lease else request.meta.get(VISIT_META)
         if visit is None or visit.host != host:
             await self._enter(request, host)
+        elif request.meta.get(CHARGE_META):
+            await self._charge(request, visit)
 
     async def _enter(self, request: Request, host: str) -> None:
         frontier = await self._access.get()
@@ -72,7 +68,7 @@ class PolitenessMiddleware:
             )
             now = time.monotonic()
             if fence:
-                request.meta[HELD_META] = Held(fence, host)
+                request.meta[HELD_META] = OpenVisit(Visit(fence, host, "", True, []), now + self._lock_seconds)
                 return
             if wait is None:
                 raise IgnoreRequest(f"{host} is blocked: {request.url} is not fetched")
@@ -81,6 +77,20 @@ class PolitenessMiddleware:
                     f"{host} was not free within {self._patience_seconds:g} s (POLITENESS_WAIT_SECONDS): "
                     f"{request.url} is not fetched"
                 )
+            await asyncio.sleep(wait)
+
+    async def _charge(self, request: Request, visit: OpenVisit) -> None:
+        frontier = await self._access.get()
+        patience_ends = time.monotonic() + self._patience_seconds
+        while True:
+            idle_seconds = time.monotonic() - visit.last_fetch if visit.last_fetch else 0.0
+            wait = await frontier.charge(visit.fence, visit.host, idle_seconds)
+            now = time.monotonic()
+            if wait == 0:
+                visit.note_fetch(now, 0.0)
+                return
+            if wait is None or visit.is_lost or now + wait > patience_ends:
+                raise DownloadTimeoutError(f"{visit.host} was not free in time: {request.url} is not fetched")
             await asyncio.sleep(wait)
 
     # --- Out -------------------------------------------------------------------------------------
@@ -95,13 +105,12 @@ class PolitenessMiddleware:
         await self._leave(request, 0.0, failed=-1 if isinstance(exception, IgnoreRequest) else 1)
 
     async def _leave(self, request: Request, block_seconds: float, failed: int) -> None:
-        held: Held | None = request.meta.pop(HELD_META, None)
+        held: OpenVisit | None = request.meta.pop(HELD_META, None)
         if held is None:
             return
         frontier = await self._access.get()
-        now, latency_seconds = time.monotonic(), float(request.meta.get("download_latency", 0.0))
-        report = VisitReport(
-            held.fence, held.host, idle_ms=int((now - time_of_fetch(now, latency_seconds)) * 1000),
-            block_ms=int(block_seconds * 1000), failed=failed,
-        )  # fmt: skip
+        now = time.monotonic()
+        held.note_fetch(now, float(request.meta.get("download_latency", 0.0)))
+        held.block_seconds, held.failed = block_seconds, failed
+        report = held.report(now)
         await frontier.connection.persist(lambda: frontier.release(report), logger.warning)

@@ -19,7 +19,7 @@ from crawler.parsing import parse_page
 from crawler.robots.directives import Obedience
 from crawler.robots.rules import find_token
 from crawler.robots.sitemaps import SitemapPage, read_sitemap
-from crawler.urls import canonicalise
+from crawler.urls import Url, canonicalise
 
 MAX_SITEMAP_LEVEL = 2  # the protocol has one level of indexes; some sites have two
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ class BroadSpider(Spider):
         if isinstance(scheduler, Scheduler):
             links = [canonical, *page.links] if canonical and canonical not in page.links else page.links
             scheduler.count_drops(page.bad_links)
-            scheduler.add_links(response, links)
+            scheduler.add_links(response, [*links, *_navigated(response)])
             if canonical and not scheduler.is_in_scope(canonical, depth):
                 canonical = None  # it is not crawled, so that this page stands for itself
         yield {
@@ -106,3 +106,12 @@ class BroadSpider(Spider):
 
 def _youngest_first(page: SitemapPage) -> float:
     return -(page.lastmod or _LONG_AGO).timestamp()
+
+
+def _navigated(response: Response) -> Iterator[Url]:
+    """Where the scripts of a rendered page wanted to go."""
+    for url in response.meta.get("render_navigated", ()):
+        try:
+            yield canonicalise(url, base=response.url)
+        except BadUrl:
+            continue

@@ -147,3 +147,41 @@ def test_nothing_is_left_behind(open_crawl_on_one: Open) -> None:
     release(crawl, fence)
     assert crawl.run(crawl.redis.keys("*@requests*")) == []
     assert crawl.run(crawl.redis.zcard(f"{crawl.tag()}:visits")) == 0
+
+
+# --- One more request of a visit -------------------------------------------------------------
+
+
+def charge(crawl: Crawl, fence: str, idle_seconds: float = 0.0) -> float | None:
+    wait: float | None = crawl.run(crawl.frontier.charge(fence, "a", idle_seconds))
+    return wait
+
+
+def test_what_a_page_loads_takes_tokens_of_its_host(open_crawl: Open) -> None:
+    crawl = open_crawl(rate=1.0, burst=3)
+    crawl.push(*links("a", 1))
+    (visit,) = crawl.lease()
+    assert charge(crawl, visit.fence) == 0
+    assert charge(crawl, visit.fence) == 0
+    wait = charge(crawl, visit.fence)
+    assert wait is not None
+    assert 0.9 <= wait <= 1
+    crawl.ack(visit)
+    assert acquire(crawl)[0] == ""  # and they are gone for everybody
+
+
+def test_without_a_rate_there_is_nothing_to_take(open_crawl: Open) -> None:
+    crawl = open_crawl()
+    crawl.push(*links("a", 1))
+    (visit,) = crawl.lease()
+    assert {charge(crawl, visit.fence) for _ in range(20)} == {0.0}
+    assert crawl.ack(visit) == (1, 0)
+
+
+def test_a_lost_visit_has_no_tokens(open_crawl: Open) -> None:
+    crawl = open_crawl(rate=1.0)
+    crawl.push(*links("a", 1))
+    (visit,) = crawl.lease()
+    crawl.crash(visit)
+    crawl.reclaim()
+    assert charge(crawl, visit.fence) is None

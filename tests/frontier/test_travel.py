@@ -19,6 +19,7 @@ from scrapy.http import HtmlResponse, JsonRequest, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
+from scrapy_playwright.page import PageMethod
 
 from crawler.errors import CannotTravel
 from crawler.frontier import entry
@@ -570,3 +571,19 @@ def test_text_that_knows_its_document_travels_as_text(spider):
     found = unpack("http://a.example/", fields, spider).meta["link_text"]
     assert type(found) is str
     assert found == "caf\u00e9"
+
+
+def test_what_a_browser_is_to_do_travels_by_name(spider):
+    methods = [PageMethod("click", "#more", timeout=500), PageMethod("wait_for_timeout", 10)]
+    request = Request(URL, meta={"playwright": True, "playwright_page_methods": methods, "playwright_page": object()})
+    found = travel(request, spider).meta
+    assert found == {
+        "playwright": True,
+        "playwright_page_methods": [["click", ["#more"], {"timeout": 500}], ["wait_for_timeout", [10], {}]],
+    }
+    assert travel(Request(URL, meta=found), spider).meta == found  # and once more, from the next worker
+
+
+def test_a_function_for_a_browser_cannot_travel(spider):
+    with pytest.raises(CannotTravel, match="playwright_page_methods"):
+        pack(Request(URL, meta={"playwright_page_methods": [PageMethod(print)]}), spider)
