@@ -74,6 +74,8 @@ RETRY_AFTER_MAX_SECONDS = 3600  # a server cannot send us away for longer than t
 CRAWL_DELAY_MAX_SECONDS = 30  # a robots.txt cannot slow us down to less than a page in this time
 # Requests that the frontier did not hand out (of a spider on another scheduler, say) take the same tokens and locks.
 POLITENESS_ENABLED = True
+# Host names that lead to one address share one bucket and one lock as well: politer to shared hosting, and slower.
+POLITENESS_BY_ADDRESS = False
 POLITENESS_WAIT_SECONDS = 60  # such a request waits this long for its host, then it fails as timed out
 HOST_BACKOFF_MAX_SECONDS = 300  # a host that keeps failing is left alone for at most this long
 

@@ -24,6 +24,11 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class GoBack:
+    """Not now: to its queue again, without an attempt being counted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Death:
     reason: str
     detail: str = ""
@@ -40,7 +45,7 @@ class Lease:
     visit: "OpenVisit"
     id: bytes
     entry: Entry
-    outcome: Retry | Death | Redirect | None = None
+    outcome: Retry | GoBack | Death | Redirect | None = None
     is_answered: bool = False  # a response reached the spider: what comes back now is a new request, not this one
     is_page: bool = False
     is_finished: bool = False

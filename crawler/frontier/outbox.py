@@ -23,7 +23,7 @@ from crawler.frontier.entry import (
 )
 from crawler.frontier.failures import Failure
 from crawler.frontier.frontier import Frontier, Link, VisitReport
-from crawler.frontier.leases import Death, Holdings, Lease, OpenVisit, Redirect, Retry
+from crawler.frontier.leases import Death, GoBack, Holdings, Lease, OpenVisit, Redirect, Retry
 from crawler.frontier.reasons import Dead, Drop
 from crawler.frontier.scope import Scope
 from crawler.frontier.strategy.links import Candidate, Extra, Page
@@ -136,6 +136,8 @@ class Outbox:
             report.retries.append(
                 (lease.id, int(outcome.delay_seconds * 1000), encode(again, lease.id, lease.visit.host))
             )
+        elif isinstance(outcome, GoBack):
+            report.back.append(lease.id)
         elif isinstance(outcome, Death):
             report.dead.append((lease.id, outcome.reason, outcome.detail[:500]))
             self._ended.failures.append(Failure(lease.entry.url, outcome.reason, outcome.detail[:500], time.time()))

@@ -25,7 +25,7 @@ MAX_NESTING = 100  # far below Python's recursion limit, so that neither side ev
 # history (redirect_urls, retry_times, depth) or a user's wish (download_timeout, cookiejar) stay.
 _LOCAL_META = frozenset(
     {"download_slot", "download_latency", "cached_response", "cache_timestamp", "_dont_cache", "lease",
-     "playwright_page"}
+     "playwright_page", "politeness"}
 )  # fmt: skip
 # HttpProxyMiddleware took these from this process's environment; the next worker has its own proxy and password.
 _ENVIRONMENT_PROXY_META = frozenset({"_scheme_proxy", "_auth_proxy", "proxy"})

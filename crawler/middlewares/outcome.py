@@ -24,6 +24,7 @@ from scrapy.http import Response
 from crawler.download.errors import DownloadProblem
 from crawler.errors import BadUrl
 from crawler.frontier.config import FrontierConfig
+from crawler.frontier.entry import RequestFields
 from crawler.frontier.leases import Death, Lease, Redirect, Retry, lease_of
 from crawler.frontier.reasons import Dead
 from crawler.frontier.travel import pack
@@ -33,6 +34,7 @@ from crawler.urls import canonicalise
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 MAX_REDIRECTS = 5
+CHAIN_META = "redirect_urls"  # as Scrapy calls it
 # Reasons to leave the whole host alone for a while.
 _HOST_TROUBLE = frozenset({Dead.TIMEOUT, Dead.CONNECTION, Dead.TOO_SLOW})
 
@@ -102,11 +104,16 @@ class OutcomeMiddleware:
         if lease.entry.redirects >= MAX_REDIRECTS:
             lease.outcome = Death(Dead.TOO_MANY_REDIRECTS, target)
             return response
-        if target == lease.entry.url:
-            lease.outcome = Death(Dead.TOO_MANY_REDIRECTS, "redirected to itself")
+        chain = [*request.meta.get(CHAIN_META, ()), lease.entry.url]
+        if target in chain:
+            lease.outcome = Death(Dead.TOO_MANY_REDIRECTS, "a loop: " + " → ".join([*chain, target]))
             return response
         again = _redirected(request, response.status, target)
-        fields = pack(again, self._crawler.spider) if lease.entry.request and self._crawler.spider else None
+        again.meta[CHAIN_META] = chain
+        if lease.entry.request and self._crawler.spider:
+            fields = pack(again, self._crawler.spider)
+        else:
+            fields = RequestFields(meta={CHAIN_META: chain})
         lease.outcome = Redirect(target, fields)
         return again
 

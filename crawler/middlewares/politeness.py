@@ -1,22 +1,28 @@
 """May this request go to its server now? The token bucket and the lock of a host for what the frontier did not hand
 out: a robots.txt that is redirected to another host, requests of a spider on another scheduler, a browser's requests.
 
-A request with a lease has both already, and passes.
+A request with a lease has both already, and passes. With ``POLITENESS_BY_ADDRESS`` every request also needs token and
+lock of its server's address, since hundreds of host names may be one machine; a leased URL that would wait for long
+goes back to its queue instead of keeping a place here.
 """
 
 import asyncio
 import logging
 import time
 from typing import Self
+from urllib.parse import urlsplit
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest, NotConfigured
+from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
+from crawler.download.config import DownloadConfig
+from crawler.download.errors import DownloadProblem
+from crawler.download.resolver import Resolver
 from crawler.errors import BadUrl
 from crawler.frontier.frontier import Visit
-from crawler.frontier.leases import OpenVisit, lease_of
+from crawler.frontier.leases import GoBack, OpenVisit, lease_of
 from crawler.frontier.workers import new_worker_id
 from crawler.middlewares.frontier_access import FrontierAccess
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds
@@ -26,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 VISIT_META = "visit"  # the visit that a request without a lease belongs to: a robots.txt under the host's own lock
 CHARGE_META = "charge"  # it is one more request than the visit has tokens for: a script that a page loads
-HELD_META = "politeness"
+HELD_META = "politeness"  # what this request has locked
+LEASED_PATIENCE_SECONDS = 1.0  # a leased URL does not wait for its address longer than this
 LOCK_MARGIN_SECONDS = 5.0  # a lock for one request is not renewed: it lasts as long as the request may, and this longer
 
 
@@ -37,6 +44,11 @@ class PolitenessMiddleware:
         self._lock_seconds = settings.getfloat("DOWNLOAD_TIMEOUT") + LOCK_MARGIN_SECONDS
         self._retry_after_max_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._owner = new_worker_id()
+        self._resolver: Resolver | None = None
+        if settings.getbool("POLITENESS_BY_ADDRESS"):
+            config = DownloadConfig.from_settings(settings)
+            self._resolver = Resolver(config.addresses, config)
+            crawler.signals.connect(self._resolver.close, signals.spider_closed)
         self._access = FrontierAccess(crawler)
 
     @classmethod
@@ -58,25 +70,51 @@ class PolitenessMiddleware:
             await self._enter(request, host)
         elif request.meta.get(CHARGE_META):
             await self._charge(request, visit)
+        if self._resolver is not None:
+            await self._enter_address(request, self._resolver)
 
     async def _enter(self, request: Request, host: str) -> None:
+        wait = await self._try_for(request, host, self._patience_seconds)
+        if wait:
+            raise DownloadTimeoutError(
+                f"{host} was not free within {self._patience_seconds:g} s (POLITENESS_WAIT_SECONDS): "
+                f"{request.url} is not fetched"
+            )
+
+    async def _enter_address(self, request: Request, resolver: Resolver) -> None:
+        try:
+            addresses = await resolver.lookup(urlsplit(request.url).hostname or "")
+        except (CannotResolveHostError, DownloadProblem):
+            return  # the download says what is wrong
+        # An address is no host name: the two cannot be confused.
+        address = f"@{addresses[0]}"
+        lease = lease_of(request)
+        if lease is None:
+            await self._enter(request, address)
+            return
+        wait = await self._try_for(request, address, LEASED_PATIENCE_SECONDS)
+        if wait:
+            lease.outcome = GoBack()
+            lease.visit.block(wait)
+            raise IgnoreRequest(f"{request.url} waits for its server, {address[1:]}")
+
+    async def _try_for(self, request: Request, host: str, patience_seconds: float) -> float:
+        """Waits for token and lock; answers 0 when they are ours, or after how many seconds to come back."""
         frontier = await self._access.get()
-        patience_ends = time.monotonic() + self._patience_seconds
+        patience_ends = time.monotonic() + patience_seconds
         while True:
             fence, wait = await frontier.connection.persist(
                 lambda: frontier.acquire(self._owner, host, self._lock_seconds), logger.warning
             )
             now = time.monotonic()
             if fence:
-                request.meta[HELD_META] = OpenVisit(Visit(fence, host, "", True, []), now + self._lock_seconds)
-                return
+                held = OpenVisit(Visit(fence, host, "", True, []), now + self._lock_seconds)
+                request.meta.setdefault(HELD_META, []).append(held)
+                return 0.0
             if wait is None:
                 raise IgnoreRequest(f"{host} is blocked: {request.url} is not fetched")
             if now + wait > patience_ends:
-                raise DownloadTimeoutError(
-                    f"{host} was not free within {self._patience_seconds:g} s (POLITENESS_WAIT_SECONDS): "
-                    f"{request.url} is not fetched"
-                )
+                return wait
             await asyncio.sleep(wait)
 
     async def _charge(self, request: Request, visit: OpenVisit) -> None:
@@ -105,9 +143,10 @@ class PolitenessMiddleware:
         await self._leave(request, 0.0, failed=-1 if isinstance(exception, IgnoreRequest) else 1)
 
     async def _leave(self, request: Request, block_seconds: float, failed: int) -> None:
-        held: OpenVisit | None = request.meta.pop(HELD_META, None)
-        if held is None:
-            return
+        for held in request.meta.pop(HELD_META, ()):
+            await self._release(held, request, block_seconds, failed)
+
+    async def _release(self, held: OpenVisit, request: Request, block_seconds: float, failed: int) -> None:
         frontier = await self._access.get()
         now = time.monotonic()
         held.note_fetch(now, float(request.meta.get("download_latency", 0.0)))

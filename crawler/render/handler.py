@@ -62,7 +62,7 @@ class RenderHandler(DownloadHandler):
         from crawler.render.traffic import Traffic
 
         lease = lease_of(request)
-        visit: OpenVisit | None = lease.visit if lease else request.meta.get(HELD_META)
+        visit: OpenVisit | None = lease.visit if lease else next(iter(request.meta.get(HELD_META, ())), None)
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101  it runs us
         traffic = Traffic(engine, response, visit, self._read.whole("RENDER_MAX_REQUESTS", 0, 100_000))

@@ -1,5 +1,6 @@
 """Is a host ever asked faster than its rate, or by two workers at once? By the web server's log."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -73,6 +74,27 @@ def test_a_server_that_wants_rest_gets_it_from_the_whole_fleet(redis_url: str, t
         assert sum(hit.path == "/robots.txt" for hit in web.requests()) == 6
         fleet.check_complete(180)
         assert early_requests(web.requests(), delay_seconds=0.5, rest_seconds=3) == []
+
+
+def test_names_of_one_address_can_share_its_bucket(redis_url: str, tmp_path: Path) -> None:
+    """localhost, ip6-localhost and the like are not on every machine; ports are hosts of their own everywhere."""
+    rate, burst = 5.0, 3
+    settings = {"FRONTIER_RATE": rate, "FRONTIER_BURST": burst, "POLITENESS_BY_ADDRESS": 1}
+    (tmp_path / "other").mkdir()
+    site = Site.trees(hosts=1, pages=12, latency_ms=10)
+    with (
+        WebServer(site, tmp_path) as web,
+        WebServer(site, tmp_path / "other") as other,
+        Fleet(redis_url, tmp_path, **settings) as fleet,
+    ):
+        fleet.seed([*web.seeds(), *other.seeds()])
+        fleet.start(2)
+        fleet.wait(90)
+        fleet.check_complete(24)
+        hits = sorted([*web.requests(), *other.requests()], key=lambda hit: hit.start)
+        as_one = [dataclasses.replace(hit, host="127.0.0.1") for hit in hits]
+        assert max_in_any_window_excess(as_one, rate, burst) <= 0
+        assert overlaps_between_agents(as_one) == []
 
 
 def early_requests(hits: list[Hit], delay_seconds: float, rest_seconds: float) -> list[tuple[Hit, Hit]]:
