@@ -104,6 +104,7 @@ def _settings(side: str) -> Settings:
             "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY,
             "ALLOW_PRIVATE": True,
             "ROBOTSTXT_OBEY": False,
+            "POLITENESS_ENABLED": False,
             "ITEM_PIPELINES": {},
             "LOG_LEVEL": "ERROR",
         },
