@@ -8,7 +8,6 @@ import pytest
 
 from tests.servers import RedisCluster, RedisServer, short_directory
 
-
 SLOW = ("faults", "render", "e2e", "commands", "test_scrapyd.py", "test_benchmarks.py")
 
 
