@@ -123,6 +123,8 @@ def _next_steps(summary: Summary) -> Iterator[Text]:
         (f"{program} frontier status --crawl {crawl}", "how it stands"),
         (f"{program} frontier why {url} --crawl {crawl}", "what became of a URL"),
     ]
+    if summary.snapshot.dead:
+        steps.insert(1, (f"{program} frontier failures --crawl {crawl}", "what failed, and how"))
     if summary.snapshot.state in {"paused", "draining"}:
         steps.append((f"{program} frontier resume --crawl {crawl}", f"it is {summary.snapshot.state}"))
     if summary.continue_command and (summary.snapshot.queued or summary.reason in {"failed", "unknown"}):

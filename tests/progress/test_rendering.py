@@ -160,11 +160,16 @@ def test_the_summary_says_it_all():
         "./run frontier why 'https://example.org/?a=1&b=2' --crawl example.org-20261118-110105 -s DATA_DIR=/data"
         in text
     )
+    assert "./run frontier failures --crawl example.org-20261118-110105 -s DATA_DIR=/data" in text
     assert "./run crawl --crawl x --max-depth 2" in text
 
 
 def test_a_finished_crawl_is_not_to_be_continued():
     assert "go on" not in text_of(summary(queued=0))
+
+
+def test_a_crawl_without_failures_has_none_to_look_at():
+    assert "frontier failures" not in text_of(summary(dead=0))
 
 
 @pytest.mark.parametrize("reason", REASONS)
