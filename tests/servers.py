@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import redis
 
@@ -152,7 +152,28 @@ class RedisServer(Server):
         return redis.Redis.from_url(self.url, retry=None, socket_timeout=5, **options)
 
 
-class RedisCluster:
+class Several:
+    """Server processes that belong together: all of them run, or none does."""
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def kill9(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.kill9()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill9()
+
+
+class RedisCluster(Several):
     """Masters only, every slot served."""
 
     def __init__(self, directory: Path, nodes: int = 3, extra_args: Sequence[str] = ()) -> None:
@@ -201,17 +222,6 @@ class RedisCluster:
         for node in self.nodes:
             node.kill9()
 
-    def __enter__(self) -> "RedisCluster":
-        try:
-            self.start()
-        except BaseException:
-            self.kill9()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill9()
-
 
 class SentinelProcess(Server):
     def __init__(self, directory: Path, service: str, master_port: int, extra_lines: Iterable[str] = ()) -> None:
@@ -236,7 +246,7 @@ class SentinelProcess(Server):
         return redis.Redis(port=self.port, retry=None, socket_timeout=5, **options)
 
 
-class RedisSentinel:
+class RedisSentinel(Several):
     """One master and one Sentinel that watches it; ``replica()`` adds somebody to fail over to."""
 
     service = "orbweaver"
@@ -269,17 +279,6 @@ class RedisSentinel:
     def kill9(self) -> None:
         for server in [self.sentinel, self.master, *self._replicas]:
             server.kill9()
-
-    def __enter__(self) -> "RedisSentinel":
-        try:
-            self.start()
-        except BaseException:
-            self.kill9()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill9()
 
 
 @contextlib.contextmanager
