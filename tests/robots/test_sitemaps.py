@@ -207,7 +207,7 @@ def test_broken_gzip_gives_what_came_before_the_break():
         (b"", "it is empty"),
         (b" \n", "it is empty"),
         (b"\xef\xbb\xbf", "it is empty"),
-        (gzip.compress(b""), "it is empty"),
+        (gzip.compress(b"", mtime=0), "it is empty"),  # the time would be part of the name of the test
         (b"Not found", "no URL in it"),
         (b"<!DOCTYPE html><html><body>Not found</body></html>", "no sitemap: its outermost element is 'html'"),
         (b"<x/>", "no sitemap: its outermost element is 'x'"),
