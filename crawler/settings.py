@@ -135,6 +135,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.egress.EgressMiddleware": 50,
     "crawler.middlewares.robots.RobotsMiddleware": 100,
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
+    "crawler.middlewares.recrawl.RecrawlMiddleware": 560,  # sees bodies decoded, and an answer before outcome judges it
     "crawler.middlewares.politeness.PolitenessMiddleware": 900,  # next to the downloader: what it holds it gives back
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl

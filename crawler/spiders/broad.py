@@ -11,6 +11,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from crawler.errors import BadUrl
+from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
 from crawler.parsing import parse_page
@@ -67,7 +68,7 @@ class BroadSpider(Spider):
         if isinstance(scheduler, Scheduler):
             scheduler.count_drops(page.bad_links)
             scheduler.add_links(response, page.links)
-        yield {
+        item = {
             "url": response.url,
             "status": response.status,
             "title": page.title,
@@ -76,6 +77,9 @@ class BroadSpider(Spider):
             "bytes": len(response.body),
             "links": len(page.links),
         }
+        if UNCHANGED in response.flags:
+            item[UNCHANGED] = True  # its body is that of the last fetch: who has it already may skip it
+        yield item
 
 
 def _youngest_first(page: SitemapPage) -> float:
