@@ -38,6 +38,7 @@ _OPTIONS = (
     _Option("--rate", "FRONTIER_RATE", float, "R", "requests a second to each host, on average"),
     _Option("--burst", "FRONTIER_BURST", int, "B", "requests to a host that may follow each other at once"),
     _Option("--allow-private", "ALLOW_PRIVATE", None, "", "loopback and private addresses too"),
+    _Option("--recrawl", "RECRAWL", None, "", "fetch pages again after a while, sooner those that change often"),
     _Option("--keep-alive", "KEEP_ALIVE", None, "", "wait for more seeds when everything is fetched"),
 )
 
