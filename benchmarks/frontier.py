@@ -72,14 +72,14 @@ class Sized:
                 pages = [entry[:8] for entry in entries]
                 number += len(pages)
                 # The last fetch began long ago: the next lease finds the bucket full.
-                arguments += (fence, host, LOCK_MS, 0, 0, 0, 0, len(pages), *pages, 0, 0, 0, 0)
+                arguments += (fence, host, LOCK_MS, 0, 0, 0, 0, len(pages), *pages, 0, 0, 0, 0, 0)
             self.call("ack", "crawl", 300_000, 1, *arguments)
         return number
 
     def _lease(self, visit_pages: int) -> list[Any]:
         weights = (70, 20, 10)
         visits: list[Any] = self.call(
-            "lease", "crawl", "worker", WANTED, visit_pages, RATE_PER_MS, BURST, LOCK_MS, 0, *weights, 0
+            "lease", "crawl", "worker", WANTED, visit_pages, RATE_PER_MS, BURST, LOCK_MS, 0, *weights, 0, 0
         )[2]
         return visits
 

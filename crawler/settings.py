@@ -57,6 +57,16 @@ MAX_PAGES_PER_HOST = 0  # pages of a host in a crawl, 0 for no limit
 MAX_DEPTH = 3  # links followed from a seed, -1 for no limit
 KEEP_ALIVE = False  # workers of a finished crawl wait for more seeds instead of ending
 
+# Pages are fetched again: after the first interval, then half as long each time they changed and half as long again
+# each time they did not, give or take a tenth, so that the pages of one day do not all come back in one second.
+# Refetches do not count towards MAX_PAGES_PER_HOST. Towards MAX_PAGES they do, unless the server says that the page is
+# as it was; and `scrapy crawl URL` then means its own run by it, so that the same command can be given every day.
+# Without RECRAWL, pages that wait to be crawled again go on waiting.
+RECRAWL = False
+RECRAWL_FIRST_SECONDS = 86400  # a day: of the pages of the web that change at all, most do so less often
+RECRAWL_MIN_SECONDS = 3600  # a page that changes at every visit, by an advertisement say, is not worth more
+RECRAWL_MAX_SECONDS = 30 * 86400  # a page that never changed so far is still looked at once in a while
+
 # A Frontera BaseCrawlingStrategy: gives each link its score, and by the score its class.
 FRONTIER_STRATEGY = "crawler.frontier.strategy.breadth_first.BreadthFirstStrategy"
 FRONTIER_HIGH_SCORE = 0.7  # links scored at least this are high priority
@@ -221,6 +231,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.middlewares.outcome.OutcomeMiddleware": 550,
     # Nearer to the downloader than the outcome: of an error in JSON only the status matters, and that decides there.
     "crawler.middlewares.content_type.ContentTypeMiddleware": 560,
+    "crawler.middlewares.recrawl.RecrawlMiddleware": 570,  # sees bodies decoded, and an answer before outcome judges it
     "crawler.middlewares.politeness.PolitenessMiddleware": 900,  # next to the downloader: what it holds it gives back
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl

@@ -26,9 +26,10 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from http import HTTPStatus
 from itertools import count
@@ -41,7 +42,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 @dataclass
 class Answer:
-    """One behaviour of one path. ``body=None`` is the page that the tree has there (or nothing, outside the tree)."""
+    """One behaviour of one path. ``body=None`` is the page that the tree has there (or nothing, outside the tree).
+
+    With an ETag or a Last-Modified among its headers, a request that repeats it is answered with 304.
+    """
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -60,6 +64,7 @@ class Host:
     other_hosts: int = 0  # links per page to other hosts of the site; "/" links to "/" of the next host
     padding_bytes: int = 0
     latency_ms: float = 0
+    etags: bool = False  # pages of the tree have one, made from their body
     # A path's behaviours in turn; the last one stays. Keys are request targets, with or without their query.
     answers: dict[str, list[Answer]] = field(default_factory=dict)
     robots: str | None = None  # the text of robots.txt; None with status 200 means there is none, a 404
@@ -172,6 +177,7 @@ class Hit:
     path: str  # the request target, query included
     user_agent: str
     status: int | None  # None: not answered (open, left by the client, reset, or the server was killed)
+    conditions: dict[str, str] = field(default_factory=dict)  # If-None-Match and If-Modified-Since, in lower case
 
     @property
     def url(self) -> str:
@@ -295,7 +301,9 @@ class WebServer:
     def _read(self, event: dict[str, Any]) -> None:
         match event["event"]:
             case "start":
-                hit = Hit(event["time"], None, event["host"], event["path"], event["user_agent"], None)
+                hit = Hit(
+                    event["time"], None, event["host"], event["path"], event["user_agent"], None, event["conditions"]
+                )
                 self._hits.append(hit)
                 self._open[event["id"]] = hit
             case "end":
@@ -333,17 +341,22 @@ class _Log:
     def _write(self, event: dict[str, Any]) -> None:
         os.write(self._file, json.dumps(event).encode() + b"\n")
 
-    def start(self, host: str, path: str, user_agent: str) -> str:
+    def start(self, host: str, path: str, headers: dict[str, str]) -> str:
         ident = f"{self._boot}-{next(self._numbers)}"
         self._write(
-            {"event": "start", "id": ident, "time": time.time(), "host": host, "path": path, "user_agent": user_agent}
-        )
+            {
+                "event": "start", "id": ident, "time": time.time(), "host": host, "path": path,
+                "user_agent": headers.get("user-agent", ""),
+                "conditions": {name: headers[name] for name in _VALIDATORS if name in headers},
+            }
+        )  # fmt: skip
         return ident
 
     def end(self, ident: str, status: int | None) -> None:
         self._write({"event": "end", "id": ident, "time": time.time(), "status": status})
 
 
+_VALIDATORS = {"if-none-match": "ETag", "if-modified-since": "Last-Modified"}
 _PROSE_CHARS = 300_000
 
 
@@ -445,7 +458,7 @@ class _Connection(asyncio.Protocol):
         address = name.partition(":")[0]
         if address not in self._web.site.hosts:
             address = self._address
-        self._open = self._web.log.start(name or self._address, target or request, headers.get("user-agent", ""))
+        self._open = self._web.log.start(name or self._address, target or request, headers)
         if not target.startswith("/") or not version.startswith("HTTP/1."):
             self._send(Answer(400, {"Connection": "close"}), b"", close=True)
             return
@@ -478,6 +491,10 @@ class _Connection(asyncio.Protocol):
             return
         close = version == "HTTP/1.0" or headers.get("connection", "").lower() == "close"
         body = self._web.body(address, target, answer)
+        if self._web.site.hosts[address].etags and answer.body is None and body:
+            answer = replace(answer, headers={"ETag": f'"{zlib.crc32(body):x}"', **answer.headers})
+        if any(headers.get(name, "") == answer.headers.get(sent) for name, sent in _VALIDATORS.items()):
+            answer, body = replace(answer, status=304), b""
         self._send(answer, body, close, with_body=method != "HEAD")
 
     def _send(self, answer: Answer, body: bytes, close: bool, with_body: bool = True) -> None:

@@ -85,7 +85,8 @@ class Command(ConsoleCommand):
                     "dead_reasons": status.dead_reasons, "drops": status.drops, "counts": others,
                     "hosts_ready": status.hosts_ready, "hosts_waiting": status.hosts_waiting,
                     "hosts_visited": status.hosts_visited,
-                    "retries_waiting": status.retries_waiting, "held_back": status.held_back,
+                    "retries_waiting": status.retries_waiting, "recrawls_waiting": status.recrawls_waiting,
+                    "held_back": status.held_back,
                     "next_due_seconds": status.next_due_seconds, "finished": status.is_finished, "workers": workers,
                 }
             )  # fmt: skip
@@ -101,6 +102,9 @@ class Command(ConsoleCommand):
         grid.add_row("hosts", hosts + (f", {status.held_back} URLs of blocked hosts" if status.held_back else ""))
         if status.retries_waiting:
             grid.add_row("retries", f"{status.retries_waiting} waiting")
+        if status.recrawls_waiting:
+            unchanged = f", {status.count('unchanged')} times unchanged" if status.count("unchanged") else ""
+            grid.add_row("recrawl", f"{status.recrawls_waiting} pages wait to be crawled again{unchanged}")
         for title, reasons in (("dead", status.dead_reasons), ("dropped", status.drops)):
             for reason, number in sorted(reasons.items(), key=lambda pair: -pair[1]):
                 grid.add_row(title, f"{number} {reason}: {EXPLANATIONS.get(reason, '')}".rstrip(": "))

@@ -22,10 +22,11 @@ Of a crawl, in each partition (``{ow:p}:<crawl>:`` stands before each name):
 ``q:<class>:<host>``      zset    queued entries (``entry.py``), the lowest score first
 ``leased``                hash    fencing token and id → class, score, host and entry of each URL that is leased
 ``later``                 zset    retries: class, score, host and entry → ms at which they are due
+``again``                 zset    the same of pages that were fetched and are to be crawled again; they are queued too
 ``seen:<bucket>``         set     64-bit fingerprints of all accepted URLs; small enough for Redis's integer encoding
 ``dead``                  hash    id → reason, ms, host, detail and entry of each URL that ended badly
 ``crashes``               hash    id → how often its worker died
-``pages``                 hash    host → pages fetched
+``pages``                 hash    host → different pages fetched
 ``counts``, ``drops``     hash    accepted = queued + leased + done + dead; drops by reason
 ``turns``                 string  msgpack array: credit of each class in the deficit round-robin
 ``state``                 string  ``paused`` or ``draining``; absent while it runs

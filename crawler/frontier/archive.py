@@ -19,9 +19,10 @@ from crawler.errors import ConfigurationError, OrbweaverError
 from crawler.frontier.audit import audit
 from crawler.frontier.config import CLASSES
 from crawler.frontier.control import PAUSED, set_state
-from crawler.frontier.entry import ID_BYTES, Entry, RequestFields, decode, encode
+from crawler.frontier.entry import ID_BYTES, Entry, Known, RequestFields, decode, encode
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.keyspace import (
+    LISTS,
     STEP,
     Grave,
     Waiting,
@@ -41,8 +42,9 @@ VERSION = 2
 _COUNTED = {"queued", "leased", "dead", "accepted"}  # found again by counting
 _line = msgspec.json.Encoder().encode
 _read_line = msgspec.json.Decoder(dict[str, Any]).decode
-_pack_request = msgspec.msgpack.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
 _unpack_request = msgspec.msgpack.Decoder(RequestFields).decode
+_unpack_known = msgspec.msgpack.Decoder(Known).decode
 
 
 @dataclass(slots=True)
@@ -115,7 +117,7 @@ def _dump(**values: Any) -> bytes:
 
 
 def _dump_waiting(waiting: Waiting) -> bytes:
-    due = {} if waiting.due_ms is None else {"due_ms": waiting.due_ms}
+    due = {} if waiting.due_ms is None else {"due_ms": waiting.due_ms, "waits_in": waiting.waits_in}
     return _dump(
         kind="queued", host=waiting.host, **{"class": waiting.priority}, score=waiting.score, **due,
         **_dump_entry(waiting.entry, waiting.host),
@@ -130,7 +132,9 @@ def _dump_entry(raw: bytes, host: str) -> dict[str, Any]:
     values = {"url": entry.url, "depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects,
               "identity": raw[:ID_BYTES].hex()}  # fmt: skip
     if entry.request is not None:
-        values["request"] = _text(_pack_request(entry.request))
+        values["request"] = _text(_pack(entry.request))
+    if entry.known is not None:
+        values["known"] = _text(_pack(entry.known))
     return values
 
 
@@ -258,8 +262,11 @@ def _restore_queued(frontier: Frontier, values: dict[str, Any], commands: list[t
     if not host:  # nobody knows where it belongs; audit finds it, and so does the first lease
         commands.append(("ZADD", keys.base(0) + "later", values.get("due_ms", 0), entry))
     elif "due_ms" in values:
+        name = values.get("waits_in", "later")  # there was one list when the first exports were written
+        if name not in LISTS:
+            raise ValueError(f"it waits in {name!r}, which is not known")
         packed = f"{priority} {-score!r} {host} ".encode() + entry
-        commands.append(("ZADD", keys.base(keys.partition(host)) + "later", int(values["due_ms"]), packed))
+        commands.append(("ZADD", keys.base(keys.partition(host)) + name, int(values["due_ms"]), packed))
     else:
         # Not pushed: its fingerprint may be among those seen already.
         base = keys.base(keys.partition(host))
@@ -271,9 +278,10 @@ def _read_entry(values: dict[str, Any]) -> bytes:
     if "raw" in values:
         return base64.b64decode(values["raw"])
     request = _unpack_request(base64.b64decode(values["request"])) if "request" in values else None
+    known = _unpack_known(base64.b64decode(values["known"])) if "known" in values else None
     entry = Entry(
         url=values["url"], depth=values["depth"], attempt=values["attempt"], redirects=values["redirects"],
-        request=request,
+        request=request, known=known,
     )  # fmt: skip
     name = binascii.unhexlify(values["identity"])
     if len(name) != ID_BYTES:

@@ -12,6 +12,7 @@ from crawler.frontier.connection import load_script
 from crawler.frontier.entry import decode
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.keyspace import (
+    LISTS,
     STEP,
     TYPES,
     CrawlKey,
@@ -124,14 +125,15 @@ async def _check_partition(
     frontier: Frontier, partition: int, counter: Counter[str], result: Audit, repair: bool
 ) -> None:
     client, base = frontier.connection.client, frontier.keys.base(partition)
-    poison = []
-    async for packed, due in client.zscan_iter(base + "later", count=STEP):
-        counter["queued"] += 1
-        waiting = unpack_waiting(packed, int(due))
-        if not waiting.host or not _is_entry(waiting):
-            poison.append(packed)
-    if poison:
-        await _bury(frontier, partition, ("", ""), poison, counter, result, repair)
+    for name in LISTS:
+        poison = []
+        async for packed, due in client.zscan_iter(base + name, count=STEP):
+            counter["queued"] += 1
+            waiting = unpack_waiting(packed, int(due))
+            if not waiting.host or not _is_entry(waiting):
+                poison.append(packed)
+        if poison:
+            await _bury(frontier, partition, (name, ""), poison, counter, result, repair)
     for priority in CLASSES:
         pairs: list[tuple[str, str]] = []
         async for host, _ in client.zscan_iter(f"{base}ready:{priority}", count=STEP):
@@ -192,6 +194,9 @@ _MESSAGES = {
 _REPAIRS = {"l": "made ready", "e": "taken out", "s": "lock released", "h": "made ready"}
 
 
+_LIST_NAMES = {"later": "retries", "again": "pages to be crawled again"}
+
+
 async def _bury(
     frontier: Frontier,
     partition: int,
@@ -201,7 +206,7 @@ async def _bury(
     result: Audit,
     repair: bool,
 ) -> None:
-    where = f"{queue[1]} ({queue[0]})" if queue[1] else "retries"
+    where = f"{queue[1]} ({queue[0]})" if queue[1] else _LIST_NAMES[queue[0]]
     for first in range(0, len(poison), _BATCH):
         batch = poison[first : first + _BATCH]
         if repair:

@@ -19,6 +19,7 @@ CLASSES = ("high", "medium", "low")
 _RESERVED = frozenset(
     {"alien", "fence", "leased", "polite", "robots", "robots-claim", "robots-failures", "visit", "visits"}
 )
+MOST_RECRAWL_SECONDS = 10 * 365 * 86400.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -49,6 +50,10 @@ class FrontierConfig:
     max_pages_per_host: int
     max_depth: int
     keep_alive: bool
+    recrawl: bool
+    recrawl_first_seconds: float
+    recrawl_min_seconds: float
+    recrawl_max_seconds: float
     allow_private: bool
     addresses: AddressPolicy
     follow_hosts: str
@@ -68,6 +73,7 @@ class FrontierConfig:
     @classmethod
     def from_settings(cls, settings: BaseSettings, crawl: str | None = None) -> "FrontierConfig":
         read = SettingsReader(settings)
+        recrawl_min_seconds = read.number("RECRAWL_MIN_SECONDS", 0.01, MOST_RECRAWL_SECONDS)
         return cls(
             redis_url=read.text("REDIS_URL"),
             data_dir=Path(read.text("DATA_DIR")).expanduser().absolute(),
@@ -94,6 +100,10 @@ class FrontierConfig:
             max_pages_per_host=read.whole("MAX_PAGES_PER_HOST", 0, 1 << 53),
             max_depth=read.whole("MAX_DEPTH", -1, 10_000),
             keep_alive=read.flag("KEEP_ALIVE"),
+            recrawl=read.flag("RECRAWL"),
+            recrawl_first_seconds=read.number("RECRAWL_FIRST_SECONDS", 0.01, MOST_RECRAWL_SECONDS),
+            recrawl_min_seconds=recrawl_min_seconds,
+            recrawl_max_seconds=read.number("RECRAWL_MAX_SECONDS", recrawl_min_seconds, MOST_RECRAWL_SECONDS),
             allow_private=read.flag("ALLOW_PRIVATE"),
             addresses=AddressPolicy.from_settings(settings),
             follow_hosts=read.choice("FOLLOW_HOSTS", ("seeds", "all")),

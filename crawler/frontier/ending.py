@@ -28,12 +28,12 @@ class Ending:
         status = await self._frontier.status()
         if status.state:  # said since our last lease, or we never asked for one: the engine was still starting
             return
-        look = (status.count("accepted"), status.count("done"), status.count("dead"))
+        look = tuple(status.count(name) for name in ("accepted", "done", "dead", "pages", "unchanged"))
         # Partitions are not looked at in one moment: a link may have moved from one not yet seen to one already seen.
         is_settled = self._frontier.keys.partitions == 1 or look == self._last_look
         self._last_look = look
         if status.is_finished and is_settled and await self._start_urls.is_empty(self._frontier):
-            await self._end("blocked" if status.count("queued") else "finished")
+            await self._end(status.end_reason)
         elif self.reason in {"finished", "blocked"}:
             self.reason = None  # somebody else, such as scrapy-redis, kept the spider open for this
 

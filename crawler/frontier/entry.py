@@ -1,8 +1,9 @@
 """How does a URL look while it waits in the queue?
 
-Eight bytes of identity, then a msgpack array: ``[version, url, depth, attempt, redirects, request]``. Never a
-pickle: what is read back can be wrong, but it cannot run. The identity is the URL's fingerprint, or random for a
-request that asked not to be filtered, so that no two entries of a crawl are equal.
+Eight bytes of identity, then a msgpack array: ``[version, url, depth, attempt, redirects, request]``, and for a page
+that was fetched before, as the seventh, what is known of it. Never a pickle: what is read back can be wrong, but it
+cannot run. The identity is the URL's fingerprint, or random for a request that asked not to be filtered, so that no
+two entries of a crawl are equal.
 
 Whoever has an entry knows its host, so ``https://`` and the host are written as ``s``, and ``http://`` as ``h``. That
 is not for the bytes themselves: Redis keeps a short queue of members below 64 bytes in one block, at half the memory
@@ -39,6 +40,18 @@ class RequestFields(msgspec.Struct, frozen=True, omit_defaults=True):
     dont_filter: bool = False
 
 
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of a page until it is crawled again; see ``recrawl.py``."""
+
+    fetches: int  # that brought the page, or the answer that it is as it was
+    interval_ms: int
+    hash: int  # of the body
+    unchanged: int = 0  # so many times in a row
+    missed: int = 0  # could not be had, so many times in a row
+    etag: str = ""
+    last_modified: str = ""
+
+
 _SCHEMES = {"s": "https://", "h": "http://"}
 
 
@@ -49,6 +62,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     attempt: int = 0
     redirects: int = 0
     request: RequestFields | None = None
+    known: Known | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -66,7 +80,9 @@ def encode(entry: Entry, identity: bytes, host: str) -> bytes:
         if url.startswith(f"{scheme}{host}/"):
             url = letter + url[len(scheme) + len(host) :]
             break
-    return identity + _encoder.encode((VERSION, url, entry.depth, entry.attempt, entry.redirects, entry.request))
+    fields = (VERSION, url, entry.depth, entry.attempt, entry.redirects, entry.request)
+    # Left out of most entries, for their size; and by the length of the array lease.lua tells the two apart.
+    return identity + _encoder.encode(fields if entry.known is None else (*fields, entry.known))
 
 
 def decode(raw: bytes, host: str) -> Entry:

@@ -20,6 +20,9 @@ from crawler.urls import CANONICAL_VERSION
 CLUSTER_PARTITIONS = 32
 REQUESTS = "@requests"  # stands for a crawl where a host is visited for no leased URL; see acquire.lua
 _RECLAIM_VISITS = 64
+# How a fetch ended after which its page waits to be crawled again: with a page that is new to the crawl or known to it,
+# with the answer that it is as it was, or with nothing, this time.
+AGAIN = ("new", "page", "unchanged", "missed")
 MAX_JITTER = 1.25  # hosts that failed together, behind one router say, do not come back together
 
 
@@ -68,6 +71,7 @@ class VisitReport:
     retries: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     dead: list[tuple[bytes, str, str]] = field(default_factory=list)
     back: list[bytes] = field(default_factory=list)
+    again: list[tuple[bytes, int, bytes, str]] = field(default_factory=list)  # the last is one of AGAIN
 
     def merge(self, later: "VisitReport") -> None:
         self.idle_ms = later.idle_ms
@@ -80,6 +84,7 @@ class VisitReport:
         self.retries += later.retries
         self.dead += later.dead
         self.back += later.back
+        self.again += later.again
 
     def arguments(self) -> list[Any]:
         """As ack.lua reads them: each list with its length first."""
@@ -90,6 +95,7 @@ class VisitReport:
             len(self.retries), *(value for retry in self.retries for value in retry),
             len(self.dead), *(value for death in self.dead for value in death),
             len(self.back), *self.back,
+            len(self.again), *(value for page in self.again for value in page),
         ]  # fmt: skip
 
 
@@ -105,14 +111,24 @@ class Status:
     retries_waiting: int
     held_back: int  # queued URLs of blocked hosts
     next_due_seconds: float | None
+    recrawls_waiting: int = 0  # pages that wait to be crawled again
+    recrawls_due: int = 0  # those of them whose time has come, when RECRAWL is on
 
     def count(self, name: str) -> int:
         return self.counts.get(name, 0)
 
     @property
     def is_finished(self) -> bool:
-        """Nothing is in flight, and nothing queued could ever be handed out."""
-        return self.count("leased") == 0 and self.count("queued") <= self.held_back
+        """Nothing is in flight, and nothing queued can be handed out: its host is blocked, or it was fetched and waits
+        for its time to be crawled again.
+        """
+        not_now = self.held_back + self.recrawls_waiting - self.recrawls_due
+        return self.count("leased") == 0 and self.count("queued") <= not_now
+
+    @property
+    def end_reason(self) -> str:
+        """Of a crawl that is finished."""
+        return "blocked" if self.count("queued") > self.recrawls_waiting else "finished"
 
     @property
     def dead_reasons(self) -> dict[str, int]:
@@ -186,6 +202,7 @@ class Frontier:
             [
                 self.keys.crawl, worker, wanted, config.visit_pages, repr(config.rate / 1000), config.burst,
                 int(config.lock_seconds * 1000), config.max_pages_per_host, *config.weights, int(ask_robots),
+                int(config.recrawl),
             ],
         )  # fmt: skip
         return Leased(
@@ -263,11 +280,13 @@ class Frontier:
     async def status(self) -> Status:
         counts: Counter[str] = Counter()
         drops: Counter[str] = Counter()
-        ready = waiting = visited = retries = held_back = 0
+        ready = waiting = visited = retries = held_back = again = again_due = 0
         due_ms: list[int] = []
         state = b""
         for partition in range(self.keys.partitions):
-            state, some_counts, some_drops, numbers = await self._run("status", partition, [self.keys.crawl])
+            state, some_counts, some_drops, numbers = await self._run(
+                "status", partition, [self.keys.crawl, int(self.config.recrawl)]
+            )
             counts.update(_pairs(some_counts))
             drops.update(_pairs(some_drops))
             ready += numbers[0]
@@ -275,6 +294,8 @@ class Frontier:
             retries += numbers[2]
             held_back += numbers[3]
             visited += numbers[5]
+            again += numbers[6]
+            again_due += numbers[7]
             if numbers[4] >= 0:
                 due_ms.append(numbers[4])
         return Status(
@@ -288,6 +309,8 @@ class Frontier:
             retries_waiting=retries,
             held_back=held_back,
             next_due_seconds=min(due_ms) / 1000 if due_ms else None,
+            recrawls_waiting=again,
+            recrawls_due=again_due,
         )
 
     def _by_partition(self, hosts: Sequence[str]) -> dict[int, list[int]]:

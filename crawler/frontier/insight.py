@@ -11,9 +11,9 @@ from typing import Any, cast
 from crawler.errors import BadUrl
 from crawler.frontier.config import CLASSES
 from crawler.frontier.connection import load_script
-from crawler.frontier.entry import Entry, decode, identity
+from crawler.frontier.entry import Entry, Known, decode, identity
 from crawler.frontier.frontier import Frontier
-from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_grave, read_leased, unpack_waiting
+from crawler.frontier.keyspace import LISTS, STEP, ask, crawl_keys, read_grave, read_leased, unpack_waiting
 from crawler.frontier.reasons import EXPLANATIONS
 from crawler.frontier.robots_cache import UNREACHABLE, RobotsCache
 from crawler.frontier.scope import Scope
@@ -103,7 +103,7 @@ async def hosts(frontier: Frontier, most: int = 20) -> list[HostState]:
 class Why:
     url: str  # canonical
     host: str
-    state: str  # refused, never_found, out_of_scope, queued, retry, leased, dead or done
+    state: str  # refused, never_found, out_of_scope, queued, retry, recrawl, leased, dead or done
     message: str
     reason: str = ""  # one of EXPLANATIONS
     details: dict[str, Any] = field(default_factory=dict)
@@ -173,7 +173,8 @@ async def _in_queue(frontier: Frontier, url: Url, name: bytes) -> Why | None:
             ahead = await client.zcount(key, "-inf", f"({score!r}")
             details = {"class": priority, "score": -score, "ahead": ahead, **_history(entry), "host_state": host.state,
                        "wait_seconds": host.wait_seconds}  # fmt: skip
-            message = f"It is queued, class {priority}, with {ahead} of its host before it; the host is "
+            fetched = f"It was {_fetches(entry.known)}, and is queued again" if entry.known else "It is queued"
+            message = f"{fetched}, class {priority}, with {ahead} of its host before it; the host is "
             return Why(url.text, url.host, "queued", f"{message}{host.describe()}.", "", details)
     return None
 
@@ -183,15 +184,21 @@ async def _in_later(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     partition = keys.partition(url.host)
     # What stands before the entry is class, score and host.
     pattern = b"* " + _escape(url.host.encode()) + b" " + _escape(name) + b"*"
-    async for packed, due in client.zscan_iter(keys.base(partition) + "later", match=pattern, count=STEP):
-        waiting = unpack_waiting(packed, int(due))
-        entry = _decode(waiting.entry, waiting.host)
-        if not waiting.entry.startswith(name) or entry is None:
-            continue
-        seconds = max(0.0, due / 1000 - await _now(frontier))
-        details = {"class": waiting.priority, "due_seconds": round(seconds, 3), "due_at": due / 1000, **_history(entry)}
-        message = f"It waits for a retry, due in {seconds:.1f} s, after {entry.attempt} failed attempts."
-        return Why(url.text, url.host, "retry", message, "", details)
+    for list_name in LISTS:
+        async for packed, due in client.zscan_iter(keys.base(partition) + list_name, match=pattern, count=STEP):
+            waiting = unpack_waiting(packed, int(due))
+            entry = _decode(waiting.entry, waiting.host)
+            if not waiting.entry.startswith(name) or entry is None:
+                continue
+            seconds = max(0.0, due / 1000 - await _now(frontier))
+            details = {"class": waiting.priority, "due_seconds": round(seconds, 3), "due_at": due / 1000,
+                       **_history(entry)}  # fmt: skip
+            if list_name == "again" and entry.known:
+                next_time = f"next in {duration(seconds)}" if seconds else "and is due"
+                message = f"It was {_fetches(entry.known)}, {next_time} (with --recrawl)."
+                return Why(url.text, url.host, "recrawl", message, "", details)
+            message = f"It waits for a retry, due in {seconds:.1f} s, after {entry.attempt} failed attempts."
+            return Why(url.text, url.host, "retry", message, "", details)
     return None
 
 
@@ -220,8 +227,26 @@ async def _in_dead(frontier: Frontier, url: Url, name: bytes) -> Why | None:
     return Why(url.text, url.host, "dead", f"It is dead: {explanation}{detail}.", grave.reason, details)
 
 
-def _history(entry: Entry) -> dict[str, int]:
-    return {"depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects}
+def _history(entry: Entry) -> dict[str, Any]:
+    history = {"depth": entry.depth, "attempt": entry.attempt, "redirects": entry.redirects}
+    known = entry.known
+    if known is None:
+        return history
+    return {**history, "fetches": known.fetches, "unchanged": known.unchanged, "missed": known.missed,
+            "interval_seconds": known.interval_ms / 1000}  # fmt: skip
+
+
+def _fetches(known: Known) -> str:
+    times = "once" if known.fetches == 1 else f"{known.fetches} times"
+    return f"fetched {times}" + (f", unchanged the last {known.unchanged}" if known.unchanged else "")
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3 h``, ``2 days``: of the unit that leaves a number above one."""
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
 def _decode(raw: bytes, host: str) -> Entry | None:

@@ -14,11 +14,11 @@ from crawler.frontier.frontier import Frontier
 STEP = 1000  # keys or members asked for at once
 TYPES = {
     "state": "string", "counts": "hash", "drops": "hash", "pages": "hash", "leased": "hash", "dead": "hash",
-    "crashes": "hash", "later": "zset", "blocked": "set", "turns": "string", "ready": "zset", "q": "zset",
-    "seen": "set", "import": "string",
+    "crashes": "hash", "later": "zset", "again": "zset", "blocked": "set", "turns": "string", "ready": "zset",
+    "q": "zset", "seen": "set", "import": "string",
 }  # fmt: skip
 
-
+LISTS = ("later", "again")  # what is queued for a time of its own: retries, and pages to be crawled again
 NOBODY = "-"  # in place of a host that is not known
 
 
@@ -38,7 +38,7 @@ class CrawlKey(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A URL that is queued, waits for its retry (``due_ms``), or is leased (``fence``)."""
+    """A URL that is queued, waits for its time (``due_ms``) in one of ``LISTS``, or is leased (``fence``)."""
 
     host: str
     priority: str
@@ -46,6 +46,7 @@ class Waiting(NamedTuple):
     entry: bytes
     due_ms: int | None = None
     fence: str = ""
+    waits_in: str = ""
 
 
 class Grave(NamedTuple):
@@ -107,8 +108,9 @@ async def read_queue(frontier: Frontier, key: CrawlKey) -> AsyncIterator[Waiting
 
 async def read_later(frontier: Frontier, partition: int) -> AsyncIterator[Waiting]:
     client = frontier.connection.client
-    async for packed, due in client.zscan_iter(frontier.keys.base(partition) + "later", count=STEP):
-        yield unpack_waiting(packed, int(due))
+    for name in LISTS:
+        async for packed, due in client.zscan_iter(frontier.keys.base(partition) + name, count=STEP):
+            yield unpack_waiting(packed, int(due))._replace(waits_in=name)
 
 
 def unpack_waiting(packed: bytes, due_ms: int | None = None) -> Waiting:

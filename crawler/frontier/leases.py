@@ -12,6 +12,7 @@ from scrapy import Request
 
 from crawler.frontier.entry import ID_BYTES, Entry, RequestFields
 from crawler.frontier.frontier import Visit, VisitReport
+from crawler.frontier.recrawl import Fetched
 
 META_KEY = "lease"
 # The server sees a request somewhat after we sent it; if the answer took longer than this, that was the server's time.
@@ -46,6 +47,8 @@ class Lease:
     id: bytes
     entry: Entry
     outcome: Retry | GoBack | Death | Redirect | None = None
+    recrawl: Fetched | None = None  # the page is to be crawled again, and this is what to remember of it
+    is_conditional: bool = False  # the server was asked for the page only if it changed
     is_answered: bool = False  # a response reached the spider: what comes back now is a new request, not this one
     is_page: bool = False
     is_finished: bool = False

@@ -25,6 +25,7 @@ from crawler.frontier.failures import Failure
 from crawler.frontier.frontier import Frontier, Link, VisitReport
 from crawler.frontier.leases import Death, GoBack, Holdings, Lease, OpenVisit, Redirect, Retry
 from crawler.frontier.reasons import Dead, Drop
+from crawler.frontier.recrawl import Again, Recrawl
 from crawler.frontier.scope import Scope
 from crawler.frontier.strategy.links import Candidate, Extra, Page
 from crawler.frontier.strategy.runner import StrategyRunner
@@ -62,6 +63,7 @@ class Outbox:
         self._scope = scope
         self._strategy = strategy
         self._holdings = holdings
+        self._recrawl = Recrawl(frontier.config)
         self._found: list[FoundLinks] = []
         self._links: list[Link] = []
         self._pending: set[int] = set()  # fingerprints on their way out, so that a menu is sent once
@@ -131,13 +133,16 @@ class Outbox:
         if isinstance(outcome, Retry):
             again = Entry(
                 url=lease.entry.url, depth=lease.entry.depth, attempt=lease.entry.attempt + 1,
-                redirects=lease.entry.redirects, request=lease.entry.request,
+                redirects=lease.entry.redirects, request=lease.entry.request, known=lease.entry.known,
             )  # fmt: skip
             report.retries.append(
                 (lease.id, int(outcome.delay_seconds * 1000), encode(again, lease.id, lease.visit.host))
             )
         elif isinstance(outcome, GoBack):
             report.back.append(lease.id)
+        elif recrawl := self._plan_recrawl(lease, outcome):
+            raw = encode(recrawl.entry, lease.id, lease.visit.host)
+            report.again.append((lease.id, recrawl.delay_ms, raw, recrawl.ended))
         elif isinstance(outcome, Death):
             report.dead.append((lease.id, outcome.reason, outcome.detail[:500]))
             self._ended.failures.append(Failure(lease.entry.url, outcome.reason, outcome.detail[:500], time.time()))
@@ -150,6 +155,15 @@ class Outbox:
             self.pages += 1
         else:
             self._ended.others += 1
+
+    def _plan_recrawl(self, lease: Lease, outcome: Death | None) -> Again | None:
+        if not self._frontier.config.recrawl:
+            return None
+        if outcome is not None:
+            return self._recrawl.plan_missed(lease.entry, outcome.reason, outcome.detail)
+        if lease.recrawl is None or lease.recrawl.is_page != lease.is_page:  # what reached the spider is something else
+            return None
+        return self._recrawl.plan(lease.entry, lease.recrawl)
 
     def give_back(self, lease: Lease) -> None:
         """Not fetched, and not going to be: somebody else may have it."""

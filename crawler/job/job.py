@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 from crawler.errors import BadUrl, ConfigurationError, EngineUnavailable
 from crawler.frontier.config import FrontierConfig
@@ -86,6 +87,8 @@ async def run_job(plan: JobPlan, reporter: Reporter) -> int:
     """The exit status. Connects first, so that a missing Redis is one message, and not one of every worker."""
     frontier = await Frontier.open(plan.config)
     try:
+        plan = await _allow_pages(frontier, plan)
+        frontier.config = plan.config
         await _plant(frontier, plan, reporter)
         since, first = await last_event(frontier), await frontier.status()
         fleet = Fleet(plan.workers, plan.worker_arguments, plan.directory, reporter.say)
@@ -119,6 +122,22 @@ async def run_job(plan: JobPlan, reporter: Reporter) -> int:
     finally:
         await frontier.close()
     return {"interrupted": INTERRUPTED, "failed": FAILED, "unknown": FAILED}.get(reason, FINISHED)
+
+
+async def _allow_pages(frontier: Frontier, plan: JobPlan) -> JobPlan:
+    """Workers know one cap, that of the whole crawl. With RECRAWL it would be used up some day, and nothing be crawled
+    again; so this run may fetch as many pages as it was given, on top of those of the runs before.
+    """
+    config = plan.config
+    if not (config.recrawl and config.max_pages):
+        return plan
+    spent = await frontier.connection.client.hget(frontier.keys.budget, "spent")
+    max_pages = config.max_pages + int(cast(bytes, spent or b"0"))
+    return replace(
+        plan,
+        config=replace(config, max_pages=max_pages),
+        worker_arguments=[*plan.worker_arguments, "-s", f"MAX_PAGES={max_pages}"],
+    )
 
 
 async def _plant(frontier: Frontier, plan: JobPlan, reporter: Reporter) -> None:

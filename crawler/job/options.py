@@ -54,6 +54,7 @@ _OPTIONS = (
         "--render", "RENDER", None, "", "every page in a browser, for what JavaScript makes of it (needs chromium)"
     ),
     _Option("--render-auto", "RENDER_AUTO", None, "", "pages that are empty without JavaScript in a browser"),
+    _Option("--recrawl", "RECRAWL", None, "", "fetch pages again after a while, sooner those that change often"),
     _Option("--keep-alive", "KEEP_ALIVE", None, "", "wait for more seeds when everything is fetched"),
 )
 

@@ -32,7 +32,7 @@ def _guess(status: Status, max_pages: int) -> str:
     if max_pages and status.count("pages") >= max_pages:
         return "max_pages"
     if status.is_finished:
-        return "blocked" if status.count("queued") else "finished"
+        return status.end_reason
     return "unknown"
 
 

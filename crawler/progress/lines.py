@@ -61,6 +61,7 @@ def line_of(snapshot: Snapshot) -> str:
         f"{snapshot.leased:,} in flight",
         f"hosts: {words.hosts(snapshot, ', ')}",
         f"{snapshot.retries_waiting:,} to retry" if snapshot.retries_waiting else "",
+        f"{snapshot.recrawls_waiting:,} to crawl again" if snapshot.recrawls_waiting else "",
         f"{snapshot.dead:,} failed ({words.reasons(snapshot.errors)})" if snapshot.dead else "",
         snapshot.state,
     ]

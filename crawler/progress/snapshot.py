@@ -33,6 +33,8 @@ class Snapshot:
     eta_seconds: float | None  # until max_pages, when there is one and pages are coming in
     errors: dict[str, int] = field(default_factory=dict)  # by reason, most frequent first
     dropped: dict[str, int] = field(default_factory=dict)
+    recrawls_waiting: int = 0  # pages that wait to be crawled again
+    unchanged: int = 0  # times a server said that a page is as it was, in this run
 
     @property
     def mean_pages_per_second(self) -> float:
@@ -47,6 +49,7 @@ class Meter:
         self._clock = clock
         self._began = clock()
         self._first_pages = first.count("pages")
+        self._first_unchanged = first.count("unchanged")
         self._recent: deque[tuple[float, int]] = deque([(self._began, self._first_pages)])
 
     def read(self, status: Status, workers: int) -> Snapshot:
@@ -75,6 +78,8 @@ class Meter:
             eta_seconds=max(0.0, left / rate) if self._max_pages and rate > 0 else None,
             errors=_most_first(status.dead_reasons),
             dropped=_most_first(status.drops),
+            recrawls_waiting=status.recrawls_waiting,
+            unchanged=status.count("unchanged") - self._first_unchanged,
         )
 
     def _rate(self, now: float, pages: int) -> float:

@@ -47,7 +47,11 @@ class Summary:
 
     @property
     def explanation(self) -> str:
-        return REASONS.get(self.reason, self.reason)
+        text = REASONS.get(self.reason, self.reason)
+        waiting = self.snapshot.recrawls_waiting
+        if self.reason == "finished" and waiting:
+            text += f"; {words.count(waiting, 'page waits', 'pages wait')} to be crawled again"
+        return text
 
 
 def render(summary: Summary) -> Iterator[Text]:
@@ -60,6 +64,8 @@ def render(summary: Summary) -> Iterator[Text]:
             yield Text(line, style="bold yellow")
     yield Text()
     yield _row("pages", _pages(summary))
+    if snapshot.recrawls_waiting or snapshot.unchanged:
+        yield _row("recrawl", words.recrawls(snapshot, ", "))
     yield _row("sum", _sum(snapshot))
     yield from _table("failed", snapshot.errors)
     yield from _table("dropped", snapshot.dropped)
@@ -81,6 +87,10 @@ def _nothing_fetched(summary: Summary) -> Iterator[str]:
     snapshot = summary.snapshot
     if summary.reason == "max_pages":
         yield f"It already had {words.count(snapshot.pages, 'page')}: give a larger --max-pages to go on."
+    elif snapshot.unchanged:
+        yield f"{words.count(snapshot.unchanged, 'page was', 'pages were')} asked for again, and none had changed."
+    elif summary.reason == "finished" and snapshot.recrawls_waiting:
+        yield "Nothing was due: its pages were fetched earlier."
     elif summary.reason == "finished" and snapshot.pages:
         yield "Nothing was left to fetch: its pages were fetched earlier."
     elif snapshot.errors and not snapshot.pages:
@@ -128,7 +138,8 @@ def _next_steps(summary: Summary) -> Iterator[Text]:
     if summary.snapshot.state in {"paused", "draining"}:
         steps.append((f"{program} frontier resume --crawl {crawl}", f"it is {summary.snapshot.state}"))
     if summary.continue_command and (summary.snapshot.queued or summary.reason in {"failed", "unknown"}):
-        steps.append((summary.continue_command, "go on"))
+        only_recrawls = summary.snapshot.queued == summary.snapshot.recrawls_waiting > 0
+        steps.append((summary.continue_command, "go on with what is due by then" if only_recrawls else "go on"))
     yield Text("Next:", style="bold")
     for command, purpose in steps:
         yield Text.assemble("  ", (command, "cyan"), (f"   # {purpose}", "dim"))

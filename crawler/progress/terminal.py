@@ -62,6 +62,8 @@ def _body(snapshot: Snapshot) -> Iterable[RenderableType]:
     numbers.add_row("hosts", words.hosts(snapshot, " · "))
     if snapshot.retries_waiting:
         numbers.add_row("retries", f"{snapshot.retries_waiting:,} waiting")
+    if snapshot.recrawls_waiting or snapshot.unchanged:
+        numbers.add_row("recrawl", words.recrawls(snapshot, " · "))
     if snapshot.errors:
         numbers.add_row("failed", Text(words.reasons(snapshot.errors), style="yellow"))
     if snapshot.dropped:

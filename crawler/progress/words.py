@@ -39,6 +39,11 @@ def pages(snapshot: Snapshot) -> str:
     return f"{snapshot.pages:,} of {snapshot.max_pages:,} pages" if snapshot.max_pages else text
 
 
+def recrawls(snapshot: Snapshot, separator: str) -> str:
+    numbers = ((snapshot.recrawls_waiting, "waiting"), (snapshot.unchanged, "unchanged"))
+    return separator.join(f"{number:,} {what}" for number, what in numbers if number)
+
+
 def hosts(snapshot: Snapshot, separator: str) -> str:
     numbers = (
         (snapshot.hosts_visited, "visited"),

@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from crawler.errors import BadUrl
 from crawler.frontier.config import SettingsReader
+from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
 from crawler.parsing import parse_page
@@ -91,7 +92,7 @@ class BroadSpider(Spider):
             scheduler.add_links(response, [*links, *_navigated(response)])
             if canonical and not scheduler.is_in_scope(canonical, depth):
                 canonical = None  # it is not crawled, so that this page stands for itself
-        yield {
+        item = {
             "url": response.url,
             "status": response.status,
             "title": page.title,
@@ -102,6 +103,9 @@ class BroadSpider(Spider):
             "canonical": canonical.text if canonical else "",
             "noindex": page.noindex,
         }
+        if UNCHANGED in response.flags:
+            item[UNCHANGED] = True  # its body is that of the last fetch: who has it already may skip it
+        yield item
 
 
 def _youngest_first(page: SitemapPage) -> float:

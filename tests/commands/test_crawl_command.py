@@ -128,6 +128,23 @@ def test_a_crawl_from_its_seeds_to_its_summary(scrapy, web):
     assert len(web.pages()) == 45
 
 
+def test_with_recrawl_max_pages_is_of_one_run_and_the_same_command_goes_on(scrapy, web):
+    words = ["crawl", *web.seeds(), *FAST, "--crawl", "again", "--recrawl"]
+    for total in (20, 40):
+        done, events = scrapy.events(*words, "--max-pages", "20", "--workers", "2")
+        assert done.returncode == 0, done.stderr
+        assert (events[-1]["reason"], events[-1]["pages"], events[-1]["new_pages"]) == ("max_pages", total, 20)
+        assert len(web.pages()) == total
+    done = scrapy.run(*words)
+    assert "Done: every reachable page was fetched; 45 pages wait to be crawled again" in done.stdout
+    assert "45 accepted = 45 queued + 0 leased + 0 done + 0 dead" in done.stdout
+    assert "--recrawl" in done.stdout, "how to go on"
+    done = scrapy.run(*words)
+    assert "Nothing was due" in done.stdout
+    assert {page["url"] for page in scrapy.pages("again")} == web.expected_paths()
+    assert len(web.pages()) == 45
+
+
 def test_seeds_from_a_file_and_from_standard_input(scrapy, web, tmp_path):
     first, second, third = web.seeds()
     (tmp_path / "seeds.txt").write_text(f"# three hosts\n\n{first}\n{second}\n")

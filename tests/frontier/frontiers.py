@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from scrapy.settings import Settings
 
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.connection import load_script
-from crawler.frontier.entry import Entry, decode, encode, identity, random_fingerprint
+from crawler.frontier.entry import Entry, Known, decode, encode, identity, random_fingerprint
 from crawler.frontier.frontier import Frontier, Leased, Link, Status, Visit, VisitReport
 from crawler.urls import fingerprint
 
@@ -35,9 +36,19 @@ def ids(visit: Visit) -> list[bytes]:
     return [entry[:8] for entry in visit.entries]
 
 
+def known(entry: bytes, host: str, fetches: int = 1) -> bytes:
+    """The entry of a page that was fetched before."""
+    return encode(msgspec.structs.replace(decode(entry, host), known=Known(fetches, 1000, 7)), entry[:8], host)
+
+
+def again(visit: Visit, ended: str = "new", delay_ms: int = 0) -> list[tuple[bytes, int, bytes, str]]:
+    """All its URLs are to be crawled again."""
+    return [(entry[:8], delay_ms, known(entry, visit.host), ended) for entry in visit.entries]
+
+
 def report(visit: Visit, **outcomes: Any) -> VisitReport:
     """All its URLs are pages, unless told otherwise; their fetches began long ago."""
-    if not {"pages", "done", "retries", "dead", "back"} & set(outcomes) and not visit.is_robots:
+    if not {"pages", "done", "retries", "dead", "back", "again"} & set(outcomes) and not visit.is_robots:
         outcomes["pages"] = ids(visit)
     return VisitReport(visit.fence, visit.host, **{"idle_ms": 3_600_000, **outcomes})
 
@@ -126,6 +137,13 @@ class Crawl:
             member = f"{visit.fence}|{self.keys.crawl}|{visit.host}"
             tag = self.keys.tag(self.keys.partition(visit.host))
             self.run(self.redis.zadd(f"{tag}:visits", {member: int(time.time() * 1000)}, xx=True))
+
+    def make_due(self) -> None:
+        """The time of all pages that wait to be crawled again has come."""
+        for partition in range(self.keys.partitions):
+            key = self.base(partition) + "again"
+            for member in self.run(self.redis.zrange(key, 0, -1)):
+                self.run(self.redis.zadd(key, {member: 0}, xx=True))
 
     def finish(self, worker: str = "w1") -> list[bytes]:
         """Leases and acks until nothing is handed out; answers every entry, in order."""

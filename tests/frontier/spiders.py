@@ -140,3 +140,48 @@ class Linker(Spider):
         links = response.css("a::attr(href)").getall()  # type: ignore[attr-defined]
         scheduler.add_links(response, [canonicalise(link, base=response.url) for link in links])
         record(self, page=response.url)
+
+
+class Returning(Spider):
+    """Requests of many kinds, with all that a request can have; some come back when pages are crawled again."""
+
+    name = "returning"
+    base = ""
+
+    async def start(self) -> AsyncIterator[Request]:
+        if not self.base:
+            return
+        for path in ("/changing", "/same", "/away"):
+            yield self._request(path)
+        yield self._request("/form", method="POST", body=b"x")
+        yield self._request("/twice", dont_filter=True)
+        yield self._request("/own").replace(headers={"If-None-Match": '"of the spider"'})
+
+    def _request(self, path: str, **what: Any) -> Request:
+        return Request(
+            self.base + path,
+            callback=self.parse_it,
+            errback=self.failed,
+            headers={"X-Mark": ["one", "two"]},
+            cb_kwargs={"exact": Decimal("1.50")},
+            meta={"day": datetime.date(2024, 2, 29)},
+            priority=3,
+            **what,
+        )
+
+    def parse_it(self, response: Response, **kwargs: Any) -> None:
+        request = response.request
+        assert request is not None
+        ours = {name: request.headers.getlist(name) for name in ("X-Mark", "If-None-Match", "If-Modified-Since")}
+        record(
+            self,
+            path="/" + response.url.rpartition("/")[2],
+            headers={name: [value.decode() for value in values] for name, values in ours.items() if values},
+            kwargs=repr(kwargs),
+            day=repr(request.meta.get("day")),
+            priority=request.priority,
+            flags=response.flags,
+        )
+
+    def failed(self, failure: Any) -> None:
+        record(self, failed=failure.request.url)

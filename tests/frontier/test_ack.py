@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.frontier.frontiers import Crawl, ids, link, links, report
+from tests.frontier.frontiers import Crawl, again, ids, known, link, links, report
 from tests.servers import wait_until
 
 Open = Callable[..., Crawl]
@@ -217,3 +217,80 @@ def test_nothing_is_left_of_a_finished_crawl_but_its_sums(open_crawl: Open) -> N
 
 async def _all_keys(crawl: Crawl) -> list[bytes]:
     return [key async for key in crawl.redis.scan_iter(match="*", count=1000)]
+
+
+# --- Pages that are crawled again --------------------------------------------------------------
+
+
+def test_a_page_to_be_crawled_again_is_counted_and_queued_in_one_step(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(link("http://a/1", "low", 0.25), *links("a", 2, "high"))
+    (visit,) = crawl.lease(1)
+    assert crawl.ack(report(visit, again=again(visit, delay_ms=60_000))) == (1, 0)
+    assert crawl.counts("accepted", "queued", "leased", "done", "pages") == (3, 3, 0, 0, 1)
+    status = crawl.status()
+    assert (status.recrawls_waiting, status.recrawls_due, status.retries_waiting) == (1, 0, 0)
+    assert not status.is_finished
+    visits = crawl.lease()
+    crawl.ack(*(report(one, again=again(one, delay_ms=60_000)) for one in visits))
+    status = crawl.status()
+    assert status.is_finished
+    assert status.end_reason == "finished"
+    assert status.next_due_seconds == pytest.approx(60, abs=2)
+    assert crawl.ask().wait_seconds == pytest.approx(60, abs=2)
+    waiting = {entry for visit in visits for entry in visit.entries}
+    low = next(entry for entry in waiting if entry.startswith(link("http://a/1").entry[:8]))
+    key = crawl.base() + "again"
+    assert crawl.run(crawl.redis.zscore(key, b"low -0.25 a " + known(low, "a"))) is not None, "class and score are kept"
+
+
+def test_an_ack_of_pages_to_be_crawled_again_is_taken_once(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 3))
+    (visit,) = crawl.lease()
+    said = report(visit, again=again(visit, delay_ms=60_000))
+    assert crawl.ack(said) == (3, 0)
+    assert crawl.ack(said) == (0, 3)
+    assert crawl.counts("queued", "pages", "stale") == (3, 3, 3)
+    assert crawl.status().recrawls_waiting == 3
+    assert crawl.run(crawl.redis.hgetall(crawl.base() + "pages")) == {b"a": b"3"}
+
+
+def test_a_worker_that_dies_before_its_ack_makes_the_page_be_fetched_again(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 1))
+    (visit,) = crawl.lease()
+    crawl.ack(report(visit, again=again(visit)))
+    (second,) = crawl.lease()
+    crawl.crash(second)
+    assert crawl.reclaim() == 1
+    assert crawl.ack(report(second, again=again(second, "page"))) == (0, 1)
+    (third,) = crawl.lease(worker="w2")
+    assert third.entries == [known(visit.entries[0], "a")], "what is remembered of it is not lost"
+    assert crawl.ack(report(third, again=again(third, "page", 60_000))) == (1, 0)
+    assert crawl.counts("accepted", "queued", "pages", "done", "dead") == (1, 1, 2, 0, 0)
+
+
+def test_every_way_a_refetch_ends_is_counted_apart(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 4))
+    (visit,) = crawl.lease()
+    crawl.ack(report(visit, again=again(visit)))
+    (visit,) = crawl.lease()
+    ways = ("page", "unchanged", "missed", "page")
+    said = [(*page[:3], way) for page, way in zip(again(visit, delay_ms=60_000), ways, strict=True)]
+    assert crawl.ack(report(visit, again=said)) == (4, 0)
+    assert crawl.counts("pages", "unchanged", "missed", "queued", "done", "dead") == (6, 1, 1, 4, 0, 0)
+    assert crawl.run(crawl.redis.hgetall(crawl.base() + "pages")) == {b"a": b"4"}, "different pages of the host"
+
+
+def test_a_full_redis_takes_pages_to_be_crawled_again(redis_url: str, open_crawl_on_one: Open) -> None:
+    crawl = open_crawl_on_one(recrawl=True)
+    crawl.push(*links("a", 3))
+    (visit,) = crawl.lease()
+    crawl.run(crawl.redis.config_set("maxmemory", 1))
+    try:
+        assert crawl.ack(report(visit, again=again(visit, delay_ms=60_000))) == (3, 0)
+    finally:
+        crawl.run(crawl.redis.config_set("maxmemory", 0))
+    assert crawl.counts("queued", "pages") == (3, 3)

@@ -15,7 +15,7 @@ from crawler.frontier import control, insight
 from crawler.frontier.archive import export_crawl, import_crawl
 from crawler.frontier.audit import audit
 from crawler.frontier.config import FrontierConfig
-from crawler.frontier.entry import ID_BYTES, Entry, RequestFields, decode, encode, identity
+from crawler.frontier.entry import ID_BYTES, Entry, Known, RequestFields, decode, encode, identity
 from crawler.frontier.frontier import Frontier, Link, VisitReport
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import plant, read_seed
@@ -208,6 +208,38 @@ def test_a_crawl_cannot_be_named_like_a_key(redis_url, name):
 
 
 # --- Export and import -----------------------------------------------------------------------
+
+
+async def make_known(frontier: Frontier, known: Known, delay_ms: int) -> None:
+    """One page that waits to be crawled again."""
+    await seed(frontier, "https://known.example/")
+    [visit] = await lease_all(frontier)
+    name = visit.entries[0][:ID_BYTES]
+    entry = encode(Entry(url="https://known.example/", known=known), name, visit.host)
+    report = VisitReport(visit.fence, visit.host, failed=0, again=[(name, delay_ms, entry, "new")])
+    assert await frontier.ack([report]) == (1, 0)
+
+
+def test_what_is_known_of_a_page_moves_with_it(redis_url, redis_cluster_url):
+    known = Known(3, 5000, (1 << 64) - 1, 2, 1, 'W/"\xe9"', "Wed, 21 Oct 2015 07:28:00 GMT")
+
+    async def work(frontier: Frontier):
+        await make_known(frontier, known, 0)
+        lines = [line async for line in export_crawl(frontier)]
+        async with opened(redis_cluster_url, RECRAWL=True) as copy:
+            assert (await import_crawl(copy, lines)).queued == 1
+            assert await sums(copy) == (1, 1, 0, 0, 0)
+            status = await copy.status()
+            assert (status.recrawls_waiting, status.retries_waiting, status.count("pages")) == (1, 0, 1)
+            assert (await audit(copy)).findings == []
+            [visit] = await lease_all(copy)
+            assert decode(visit.entries[0], visit.host).known == known
+            unknown = [line.replace(b'"waits_in":"again"', b'"waits_in":"seen"') for line in lines]
+        async with opened(redis_url, "other") as other:
+            with pytest.raises(OrbweaverError, match="waits in 'seen'"):
+                await import_crawl(other, unknown)
+
+    run(with_frontier(redis_url, work))
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 8])
@@ -423,6 +455,47 @@ def test_why_has_an_answer_for_every_url(url):
         assert (await ask("http://127.0.0.1/")).reason == "off_scope"
         bad = await ask("not a url")
         assert (bad.state, bad.reason) == ("refused", "bad_url")
+
+    run(with_frontier(url, work))
+
+
+@pytest.mark.parametrize(
+    ("known", "delay_ms", "message"),
+    [
+        (Known(1, 1, 1), 3 * 3600_000, "It was fetched once, next in 3 h (with --recrawl)."),
+        (Known(7, 1, 1, unchanged=4), 86_400_000, "It was fetched 7 times, unchanged the last 4, next in 24 h"),
+        (Known(2, 1, 1), 864_000_000, "It was fetched 2 times, next in 10 days"),
+        (Known(2, 1, 1), 0, "It was fetched 2 times, and is due (with --recrawl)."),
+    ],
+)
+def test_why_says_when_a_page_is_fetched_again(url, known, delay_ms, message):
+    async def work(frontier: Frontier):
+        await make_known(frontier, known, delay_ms)
+        answer = await insight.why(frontier, "https://known.example/", Scope.from_config(frontier.config))
+        assert answer.state == "recrawl"
+        assert answer.message.startswith(message)
+        assert answer.details["fetches"] == known.fetches
+        if not delay_ms:
+            async with opened(url, RECRAWL=True) as worker:
+                visits = await lease_all(worker)
+                await worker.ack([VisitReport(one.fence, one.host, back=[one.entries[0][:ID_BYTES]]) for one in visits])
+            answer = await insight.why(frontier, "https://known.example/", Scope.from_config(frontier.config))
+            assert answer.message.startswith("It was fetched 2 times, and is queued again, class high")
+
+    run(with_frontier(url, work))
+
+
+def test_audit_looks_at_pages_to_be_crawled_again(url):
+    async def work(frontier: Frontier):
+        await make_known(frontier, Known(1, 1, 1), 60_000)
+        assert (await audit(frontier)).findings == []
+        await frontier.connection.client.zadd(frontier.keys.base(0) + "again", {b"garbage": 5})
+        found = {finding.where: finding.kind for finding in (await audit(frontier)).findings}
+        assert found == {"pages to be crawled again": "undecodable", "queued": "miscount", "accepted": "miscount"}
+        assert (await audit(frontier, repair=True)).is_sound
+        assert (await audit(frontier)).findings == []
+        status = await frontier.status()
+        assert (status.recrawls_waiting, status.count("dead")) == (1, 1)
 
     run(with_frontier(url, work))
 

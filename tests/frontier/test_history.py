@@ -21,13 +21,13 @@ from hypothesis.stateful import (
 )
 
 from crawler.frontier.config import CLASSES
-from crawler.frontier.frontier import Visit
-from tests.frontier.frontiers import Crawl, link, report
+from crawler.frontier.frontier import AGAIN, Visit
+from tests.frontier.frontiers import Crawl, known, link, report
 
 _namespaces = itertools.count(1)
 CRAWLS, WORKERS, HOSTS = ("one", "two"), ("w1", "w2"), ("a", "b", "c")
 crawls, workers, hosts = st.sampled_from(CRAWLS), st.sampled_from(WORKERS), st.sampled_from(HOSTS)
-ENDS = ("pages", "done", "retries", "dead", "back")
+ENDS = ("pages", "done", "retries", "dead", "back", "again")
 
 
 class Holding:
@@ -48,12 +48,14 @@ class History(RuleBasedStateMachine):
     )
     def start(self, rate: float, visit_pages: int, cap: int) -> None:
         limits: dict[str, Any] = {"rate": rate, "visit_pages": visit_pages, "max_pages_per_host": cap, "max_crashes": 2}
+        limits["recrawl"] = True
         namespace = f"h{next(_namespaces)}"
         self.crawls = {name: Crawl(self.url, self.runner, namespace=namespace, crawl=name, **limits) for name in CRAWLS}
         self.held: dict[str, Holding] = {}
         self.over: list[Holding] = []  # acked or reclaimed: whatever is said about them now is stale
         self.accepted: dict[str, set[bytes]] = {name: set() for name in CRAWLS}
         self.ended: dict[str, list[bytes]] = {name: [] for name in CRAWLS}
+        self.fetched: dict[str, set[bytes]] = {name: set() for name in CRAWLS}  # and to be crawled again
         self.paused: set[str] = set()
 
     def teardown(self) -> None:
@@ -107,7 +109,13 @@ class History(RuleBasedStateMachine):
         for name in names:
             end = data.draw(st.sampled_from(ENDS))
             entry = holding.entries.pop(name)
-            outcomes[end].append({"retries": (name, 0, entry), "dead": (name, "timeout", "")}.get(end, name))
+            said_of: dict[str, Any] = {"retries": (name, 0, entry), "dead": (name, "timeout", "")}
+            if end == "again":
+                is_known = name in self.fetched[holding.crawl]
+                ended = data.draw(st.sampled_from(AGAIN[1:])) if is_known else "new"
+                self.fetched[holding.crawl].add(name)
+                said_of["again"] = (name, data.draw(st.sampled_from([0, 1])), known(entry, holding.visit.host), ended)
+            outcomes[end].append(said_of.get(end, name))
             if end in {"pages", "done", "dead"}:
                 self.ended[holding.crawl].append(name)
         extra = {"block_ms": data.draw(st.sampled_from([0, 0, 1])), "failed": data.draw(st.sampled_from([-1, 0]))}
@@ -178,7 +186,9 @@ class History(RuleBasedStateMachine):
                 crawl.ack(*visits)
                 self.ended[name] += [entry[:8] for visit in visits for entry in visit.entries]
         for name, crawl in self.crawls.items():
-            graves = set(crawl.run(crawl.redis.hkeys(crawl.base() + "dead")))
+            graves = crawl.run(crawl.redis.hgetall(crawl.base() + "dead"))
+            capped = {grave for grave, text in graves.items() if text.startswith(b"host_cap ")}
+            assert not capped & self.fetched[name], "a cap on pages took one that was fetched before"
             assert len(self.ended[name]) == len(set(self.ended[name])), "a URL ended twice"
             assert {*self.ended[name], *graves} == self.accepted[name], "a URL was lost"
             assert crawl.status().count("queued") == 0

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from crawler.frontier.entry import Known, decode
 from crawler.frontier.frontier import Visit
-from tests.frontier.frontiers import Crawl, ids, link, links, report
+from tests.frontier.frontiers import Crawl, again, ids, known, link, links, report
 from tests.servers import wait_until
 
 Open = Callable[..., Crawl]
@@ -559,3 +560,90 @@ def test_two_runs_of_the_same_lease_do_not_share_urls(open_crawl: Open) -> None:
     assert len(mine) == len(theirs) == 40
     assert not mine & theirs
     assert not set(hosts_of(first)) & set(hosts_of(second))
+
+
+# --- Pages that are crawled again --------------------------------------------------------------
+
+
+def recrawl_all(crawl: Crawl, ended: str = "new", delay_ms: int = 0) -> int:
+    visits = crawl.lease(100)
+    crawl.ack(*(report(visit, again=again(visit, ended, delay_ms)) for visit in visits))
+    return size(visits)
+
+
+def test_pages_come_back_when_their_time_has_come(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 3))
+    assert recrawl_all(crawl, delay_ms=300) == 3
+    began = time.monotonic()
+    assert crawl.lease() == []
+    wait_until(lambda: recrawl_all(crawl, "page", 60_000) == 3)
+    assert time.monotonic() - began > 0.2
+    assert crawl.counts("accepted", "queued", "pages", "done") == (3, 3, 6, 0)
+
+
+def test_without_recrawl_pages_go_on_waiting(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 3))
+    recrawl_all(crawl)
+    assert not crawl.status().is_finished, "they are due"
+    crawl.change(recrawl=False)
+    assert crawl.ask().visits == []
+    assert crawl.ask().wait_seconds is None
+    status = crawl.status()
+    assert (status.is_finished, status.end_reason, status.recrawls_waiting) == (True, "finished", 3)
+    crawl.change(recrawl=True)
+    assert recrawl_all(crawl, "page") == 3
+
+
+def test_what_waits_to_be_crawled_again_does_not_hide_a_blocked_host(open_crawl: Open) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 2))
+    recrawl_all(crawl, delay_ms=60_000)
+    crawl.push(*links("b", 1))
+    assert not crawl.status().is_finished
+    crawl.block("b", -1)
+    wait_until(lambda: crawl.lease() == [] and crawl.status().is_finished)
+    assert crawl.status().end_reason == "blocked"
+
+
+@pytest.mark.parametrize("rate", [0.0, 1_000_000.0])
+def test_a_refetch_takes_nothing_of_the_page_cap_of_its_host(open_crawl: Open, rate: float) -> None:
+    crawl = open_crawl(recrawl=True, max_pages_per_host=5, rate=rate, burst=1000)
+    crawl.push(*links("a", 20))
+    wait_until(lambda: recrawl_all(crawl, delay_ms=60_000) == 0 and crawl.counts("dead:host_cap", "pages") == (15, 5))
+    for pages in (10, 15, 20):
+        crawl.make_due()
+        wait_until(lambda pages=pages: recrawl_all(crawl, "page", 60_000) == 0 and crawl.counts("pages") == (pages,))
+    assert crawl.push(*links("a", 2)) == [2, 2], "nor does it make room for others"
+    assert crawl.counts("accepted", "queued", "dead", "done") == (20, 5, 15, 0)
+
+
+def test_pages_of_a_host_over_its_cap_are_found_among_what_is_put_away(open_crawl: Open) -> None:
+    """A cap that was lowered meanwhile: new URLs stand before and behind those that were fetched."""
+    crawl = open_crawl(recrawl=True, visit_pages=300)
+    crawl.push(*(link(f"http://a/known/{number}", score=0.5) for number in range(260)))
+    assert [recrawl_all(crawl, delay_ms=60_000) for _ in range(4)] == [100, 100, 60, 0]
+    crawl.make_due()
+    crawl.push(*(link(f"http://a/new/{number}", score=number % 2) for number in range(500)))
+    crawl.change(max_pages_per_host=10)
+    wait_until(lambda: recrawl_all(crawl, "page", 60_000) == 0 and crawl.counts("dead:host_cap") == (500,))
+    wait_until(lambda: recrawl_all(crawl, "page", 60_000) == 0 and crawl.status().recrawls_waiting == 260)
+    assert crawl.counts("accepted", "queued", "dead") == (760, 260, 500)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"x", b"high nan a entry", b"none 0 a entry"])
+def test_garbage_among_the_pages_to_be_crawled_again_is_dead(open_crawl: Open, garbage: bytes) -> None:
+    crawl = open_crawl(recrawl=True)
+    crawl.push(*links("a", 1))
+    crawl.run(crawl.redis.zadd(crawl.base() + "again", {garbage: 1}))
+    crawl.run(crawl.redis.hincrby(crawl.base() + "counts", "queued", 1))
+    crawl.run(crawl.redis.hincrby(crawl.base() + "counts", "accepted", 1))
+    assert len(crawl.finish()) == 1
+    assert crawl.counts("done", "dead:poisoned", "queued") == (1, 1, 0)
+
+
+def test_the_entry_of_a_known_page_is_told_by_its_ninth_byte_and_others_are_not() -> None:
+    plain = link("http://a/1").entry
+    assert (plain[8], known(plain, "a")[8]) == (0x96, 0x97)
+    assert decode(known(plain, "a", 3), "a").known == Known(3, 1000, 7)

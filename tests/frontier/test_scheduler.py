@@ -100,6 +100,47 @@ def test_priorities_and_duplicates(open_crawl_on_one: Callable[..., Crawl], redi
     assert sum(paths.index(path) for path in high) <= 6 + 4, paths
 
 
+def test_requests_of_a_spider_come_back_as_they_were(
+    open_crawl_on_one: Callable[..., Crawl], redis_url: str, tmp_path: Path
+) -> None:
+    crawl = open_crawl_on_one(recrawl=True)
+    changing = [Answer(headers={"ETag": f'"{number}"'}, body=f"{number}") for number in range(3)]
+    same = Answer(headers={"ETag": '"same"'}, body="same")
+    away = [same, Answer(status=302, headers={"Location": "/target"})]
+    site = Site({loopback(1): Host(answers={
+        "/changing": changing, "/same": [same], "/form": [same], "/twice": [same], "/own": [same], "/away": away,
+        "/target": [same],
+    })})  # fmt: skip
+    with WebServer(site, tmp_path) as web:
+        spider, settings = f"{SPIDERS}:Returning", {"REDIS_URL": redis_url, "RECRAWL": True}
+        with SpiderProcess(spider, tmp_path, {"base": web.url(loopback(1), "")}, **settings) as worker:
+            assert worker.wait() == 0
+        assert len(web.pages()) == 6
+        assert crawl.counts("accepted", "queued", "done", "dead") == (6, 4, 2, 0), "a form and dont_filter are done"
+        first = {one["path"]: one for one in worker.records() if "path" in one}
+
+        crawl.make_due()
+        with SpiderProcess(spider, tmp_path, **settings) as worker:
+            assert worker.wait() == 0
+        second = {hit.path: hit for hit in web.pages()[6:]}
+        assert {path: (hit.status, hit.conditions.get("if-none-match")) for path, hit in second.items()} == {
+            "/changing": (200, '"0"'),
+            "/same": (304, '"same"'),
+            "/own": (200, '"of the spider"'),
+            "/away": (302, '"same"'),
+            "/target": (200, None),
+        }
+        records = {one["path"]: one for one in worker.records() if "path" in one}
+        assert not [one for one in worker.records() if "failed" in one], "a 304 is no failure"
+        assert set(records) == {"/changing", "/own", "/target"}, "nor is it a page"
+        assert {**records["/changing"], "pid": 0} == {**first["/changing"], "pid": 0}
+        assert records["/changing"]["headers"] == {"X-Mark": ["one", "two"]}
+        assert records["/own"]["flags"] == ["unchanged"]
+        assert records["/target"]["headers"] == {"X-Mark": ["one", "two"]}, "the conditions were those of another page"
+        assert worker.stats["frontier/pages"] == 3
+        assert crawl.counts("accepted", "queued", "done", "dead", "unchanged") == (7, 4, 3, 0, 1)
+
+
 # --- How fetches end -------------------------------------------------------------------------
 
 MAIN, OTHER, STRICT, CLOSED = (loopback(number) for number in range(1, 5))

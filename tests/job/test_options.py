@@ -43,19 +43,20 @@ def plan_of(settings, *words):
 def test_options_become_settings_here_and_in_the_workers(settings, tmp_path):
     plan = plan_of(
         settings, "--max-pages", "7", "--max-depth", "-1", "--max-pages-per-host", "5", "--rate", "2.5", "--burst", "3",
-        "--allow-private", "--keep-alive", "--workers", "4", "--crawl", "mine", "-s", "DOWNLOAD_TIMEOUT=3",
+        "--allow-private", "--keep-alive", "--recrawl", "--workers", "4", "--crawl", "mine", "-s", "DOWNLOAD_TIMEOUT=3",
         "-L", "DEBUG",
     )  # fmt: skip
     config = plan.config
     assert (config.max_pages, config.max_depth, config.max_pages_per_host) == (7, -1, 5)
     assert (config.rate, config.burst, config.allow_private, config.keep_alive) == (2.5, 3, True, True)
+    assert config.recrawl
     assert (config.crawl, plan.workers, plan.directory) == ("mine", 4, tmp_path / "crawls" / "mine")
     given = plan.worker_arguments
     assert given[::2] == ["-s"] * (len(given) // 2)
     assert set(given[1::2]) == {
         "DOWNLOAD_TIMEOUT=3", "MAX_PAGES=7", "MAX_DEPTH=-1", "MAX_PAGES_PER_HOST=5", "FRONTIER_RATE=2.5",
-        "FRONTIER_BURST=3", "ALLOW_PRIVATE=True", "KEEP_ALIVE=True", "FRONTIER_CRAWL=mine", f"DATA_DIR={tmp_path}",
-        "LOG_LEVEL=DEBUG",
+        "FRONTIER_BURST=3", "ALLOW_PRIVATE=True", "KEEP_ALIVE=True", "RECRAWL=True", "FRONTIER_CRAWL=mine",
+        f"DATA_DIR={tmp_path}", "LOG_LEVEL=DEBUG",
     }  # fmt: skip
 
 
@@ -94,11 +95,11 @@ def test_a_bad_pattern_is_an_error_that_names_the_option(settings, pattern):
 
 def test_the_command_that_continues_repeats_the_options_and_no_secret(settings):
     plan = plan_of(
-        settings, "--crawl", "mine", "--max-depth", "2", "--allow-private", "--workers", "3", "--json",
+        settings, "--crawl", "mine", "--max-depth", "2", "--allow-private", "--recrawl", "--workers", "3", "--json",
         "-s", "REDIS_URL=redis://:hunter2@h/0", "-s", "API_TOKEN=hunter2", "-s", "USER_AGENT=a b",
     )  # fmt: skip
     assert plan.continue_command == (
-        "scrapy crawl --crawl mine --max-depth 2 --allow-private --workers 3 "
+        "scrapy crawl --crawl mine --max-depth 2 --allow-private --recrawl --workers 3 "
         "-s 'REDIS_URL=…' -s 'API_TOKEN=…' -s 'USER_AGENT=a b'"
     )
     assert plan.engine_options == "-s 'REDIS_URL=…'"

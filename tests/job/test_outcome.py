@@ -9,8 +9,8 @@ from crawler.frontier.frontier import Frontier, Status
 from crawler.job.outcome import find_reason, last_event
 
 
-def status(state="", held_back=0, **counts):
-    return Status("c", state, counts, {}, 0, 0, 0, 0, held_back, None)
+def status(state="", held_back=0, recrawls=0, **counts):
+    return Status("c", state, counts, {}, 0, 0, 0, 0, held_back, None, recrawls)
 
 
 @pytest.fixture
@@ -51,6 +51,9 @@ def test_the_newest_word_of_a_worker_counts(find):
     [
         (status(), "finished"),
         (status(queued=4, held_back=4), "blocked"),
+        (status(queued=4, recrawls=4), "finished"),
+        (status(queued=6, recrawls=4, held_back=2), "blocked"),
+        (status(queued=4, recrawls=3), "unknown"),
         (status(queued=4, pages=10), "max_pages"),
         (status("draining", queued=4), "drained"),
         (status(queued=4), "unknown"),

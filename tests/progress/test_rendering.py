@@ -192,6 +192,22 @@ def test_a_continued_crawl_that_had_its_pages():
     assert "fetched earlier" in text_of(summary("finished", new_pages=0))
 
 
+def test_pages_that_wait_to_be_crawled_again_are_not_hidden():
+    waiting = {"queued": 12, "recrawls_waiting": 12, "unchanged": 3}
+    text = text_of(summary(**waiting))
+    assert "Done: every reachable page was fetched; 12 pages wait to be crawled again" in text
+    assert "12 waiting, 3 unchanged" in text
+    assert "./run crawl --crawl x --max-depth 2   # go on with what is due by then" in text
+    assert "# go on\n" in text_of(summary(queued=13, recrawls_waiting=12)) + "\n"
+    assert "; 1 page waits to be crawled again" in text_of(summary(recrawls_waiting=1))
+    assert "wait to be crawled" not in text_of(summary("max_pages", **waiting))
+    assert "3 pages were asked for again, and none had changed" in text_of(summary(new_pages=0, **waiting))
+    assert "Nothing was due" in text_of(summary(new_pages=0, recrawls_waiting=12))
+    assert "12 to crawl again" in line_of(replace(SNAPSHOT, **waiting))
+    assert "12 waiting · 3 unchanged" in draw(panel_of(replace(SNAPSHOT, **waiting)), 100)
+    assert "recrawl" not in draw(panel_of(SNAPSHOT), 100)
+
+
 def test_a_failed_crawl_shows_its_logs_and_how_to_go_on():
     text = text_of(summary("failed", queued=0))
     assert text.strip().startswith("Failed: ")

@@ -1,5 +1,7 @@
 """Does the meter count, rate and foresee rightly?"""
 
+from dataclasses import replace
+
 import pytest
 
 from crawler.frontier.frontier import Status
@@ -31,6 +33,12 @@ def test_counts_of_this_run_and_of_the_crawl():
     assert (snapshot.retries_waiting, snapshot.workers) == (1, 2)
     assert list(snapshot.errors.items()) == [("timeout", 2), ("dns", 1)]
     assert list(snapshot.dropped.items()) == [("duplicate", 9), ("off_scope", 4)]
+
+
+def test_what_did_not_change_is_counted_for_this_run():
+    meter = Meter(status(100, unchanged=7), 0, Clock())
+    snapshot = meter.read(replace(status(100, unchanged=9), recrawls_waiting=5), workers=1)
+    assert (snapshot.unchanged, snapshot.recrawls_waiting) == (2, 5)
 
 
 def test_the_rate_is_that_of_the_last_ten_seconds():

@@ -5,8 +5,9 @@
 -- ARGV     crawl, longest back-off of a failing host in ms, factor to stretch it by, then for each visit:
 --          fence, host, ms since its last fetch began, ms to block the host, failed (1 yes, 0 no, -1 unknown),
 --          ms that robots.txt is known for (0: unchanged), ms between requests that it asks for (0: none; read
---          only when robots.txt is known), and five lists, each with its length first:
---          pages (id), otherwise done (id), retries (id, delay ms, entry), dead (id, reason, detail), given back (id)
+--          only when robots.txt is known), and six lists, each with its length first:
+--          pages (id), otherwise done (id), retries (id, delay ms, entry), dead (id, reason, detail), given back (id),
+--          to be crawled again (id, delay ms, entry, how it ended: "new" or known "page", "unchanged", "missed")
 -- returns  {outcomes taken, outcomes refused as stale}
 --
 -- An ack whose answer was lost can be sent again: its outcomes are then stale, and nothing happens twice.
@@ -24,7 +25,7 @@ redis.call('DEL', base .. 'room')
 -- include host
 
 local at = 4 -- where in ARGV we are
-local taken, stale, pages, done = 0, 0, 0, 0
+local taken, stale, done = 0, 0, 0
 local totals, fetched = {}, {} -- what becomes of the counts; pages by host
 local finished, graves = {}, {} -- every URL taken, as fence and id; what is written about the dead
 local known, changed = {}, {} -- records of hosts; those to be written
@@ -70,13 +71,25 @@ local function put_back(added)
     end
 end
 
--- Reads the five lists of outcomes.
+-- Queued for a time of its own, with the class and score that it had.
+local function postpone(list, record, host, id, delay, entry)
+    local class, score = read(record, id)
+    put_back(redis.call('ZADD', base .. list, now + delay, waiting(class, score, host, entry)))
+end
+
+-- A host has so many different pages: one that is crawled again is the same page.
+local function count_page(host)
+    fetched[host] = (fetched[host] or 0) + 1
+    count('pages', 1)
+end
+
+-- Reads the six lists of outcomes.
 local function settle(host, record)
     local number = tonumber(ARGV[at])
     for i = at + 1, at + number do
         if take(record, ARGV[i]) then
-            fetched[host] = (fetched[host] or 0) + 1
-            pages = pages + 1
+            count_page(host)
+            done = done + 1
         end
     end
     at = at + 1 + number
@@ -88,9 +101,7 @@ local function settle(host, record)
     number = tonumber(ARGV[at])
     for i = at + 1, at + 3 * number, 3 do
         if take(record, ARGV[i]) then
-            local class, score = read(record, ARGV[i])
-            local packed = waiting(class, score, host, ARGV[i + 2])
-            put_back(redis.call('ZADD', base .. 'later', now + ARGV[i + 1], packed))
+            postpone('later', record, host, ARGV[i], ARGV[i + 1], ARGV[i + 2])
             count('retried', 1)
         end
     end
@@ -116,6 +127,19 @@ local function settle(host, record)
         end
     end
     at = at + 1 + number
+    number = tonumber(ARGV[at])
+    for i = at + 1, at + 4 * number, 4 do
+        if take(record, ARGV[i]) then
+            postpone('again', record, host, ARGV[i], ARGV[i + 1], ARGV[i + 2])
+            local ended = ARGV[i + 3]
+            if ended == 'new' then
+                count_page(host)
+            else
+                count(ended == 'page' and 'pages' or ended, 1)
+            end
+        end
+    end
+    at = at + 1 + 4 * number
 end
 
 local NOBODY = { [HELD] = '' } -- stands for a visit that is no longer the worker's: all its outcomes are stale
@@ -175,8 +199,7 @@ remember_all(changed)
 
 if taken > 0 then
     count('leased', -taken)
-    count('pages', pages)
-    count('done', pages + done)
+    count('done', done)
     -- Crashes of a URL are forgotten when it ended well, or is known to have failed by itself.
     if redis.call('EXISTS', base .. 'crashes') == 1 then
         local ids = {}

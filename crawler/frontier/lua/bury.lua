@@ -1,12 +1,13 @@
 -- bury: queue entries that are no entries of ours are dead. For audit; a worker that leases one says so with ack.
 --
 -- KEYS[1]  the partition's tag
--- ARGV     crawl, class, host ("" and "": among the retries), then the entries
+-- ARGV     crawl, class, host ("": the class is the name of a list, of retries or of pages to be crawled again),
+--          then the entries
 -- returns  how many were there
 
 local tag, host = KEYS[1], ARGV[3]
 local base = KEYS[1] .. ':' .. ARGV[1] .. ':'
-local queue = host == '' and base .. 'later' or base .. 'q:' .. ARGV[2] .. ':' .. host
+local queue = host == '' and base .. ARGV[2] or base .. 'q:' .. ARGV[2] .. ':' .. host
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

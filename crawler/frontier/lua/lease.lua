@@ -5,7 +5,8 @@
 --
 -- KEYS[1]  the partition's tag
 -- ARGV     crawl, worker, wanted, most per visit, tokens per ms (0: no limit), burst, lock ms,
---          page cap per host (0: none), weights high, medium, low, 1 if robots.txt must be known first
+--          page cap per host (0: none), weights high, medium, low, 1 if robots.txt must be known first,
+--          1 if pages are crawled again
 -- returns  {state, ms until something may be ready (-1: nothing is waiting for a time), {visit, …}}
 --          visit: {fence, host, class, kind, entry, …}; kind is "pages", or "robots" (then the one entry is
 --          a queued URL of the host, still queued, that tells where its robots.txt is)
@@ -17,7 +18,7 @@ local tag, crawl, worker = KEYS[1], ARGV[1], ARGV[2]
 local wanted, visit_pages = tonumber(ARGV[3]), tonumber(ARGV[4])
 local rate, burst, lock_ms, cap = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local weights = { tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]) }
-local ask_robots = ARGV[12] == '1'
+local ask_robots, recrawl = ARGV[12] == '1', ARGV[13] == '1'
 local base = tag .. ':' .. crawl .. ':'
 
 local state = redis.call('GET', base .. 'state')
@@ -28,6 +29,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local classes = { 'high', 'medium', 'low' }
 local LOOK = 8 -- hosts read from a ready list at once
 local DISCARD = 200 -- queue entries of a host over its cap that are put away in one look at it
+local KNOWN = 0x97 -- how the entry of a page that was fetched before goes on after its id: as an array of seven
 
 -- include host
 
@@ -41,28 +43,33 @@ local function bury(id, host, entry, reason)
     queued, dead = queued - 1, dead + 1
 end
 
--- Retries whose time has come join the queue again.
-local first = redis.call('ZRANGE', base .. 'later', 0, 0, 'WITHSCORES')
-if first[1] and tonumber(first[2]) <= now then
-    for _, packed in ipairs(redis.call('ZRANGEBYSCORE', base .. 'later', '-inf', now, 'LIMIT', 0, 64)) do
-        redis.call('ZREM', base .. 'later', packed)
-        local class, score, host, entry = read_waiting(packed)
-        local number = tonumber(score)
-        if not number or number ~= number or not string.find(' high medium low ', ' ' .. class .. ' ', 1, true) then
-            bury(packed, '', packed, 'poisoned')
-        else
-            if enqueue(base .. 'q:' .. class .. ':' .. host, score, entry) == 0 then
-                -- The same entry was queued meanwhile: the two are one URL, accepted once.
-                redis.call('HINCRBY', base .. 'counts', 'accepted', -1)
-                redis.call('HINCRBY', base .. 'drops', 'duplicate', 1)
-                queued = queued - 1
+-- What waited for a time that has come joins the queue again.
+local function join(key)
+    local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    if first[1] and tonumber(first[2]) <= now then
+        for _, packed in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 64)) do
+            redis.call('ZREM', key, packed)
+            local class, score, host, entry = read_waiting(packed)
+            local number = tonumber(score)
+            if not number or number ~= number or not string.find(' high medium low ', ' ' .. class .. ' ', 1, true) then
+                bury(packed, '', packed, 'poisoned')
+            else
+                if enqueue(base .. 'q:' .. class .. ':' .. host, score, entry) == 0 then
+                    -- The same entry was queued meanwhile: the two are one URL, accepted once.
+                    redis.call('HINCRBY', base .. 'counts', 'accepted', -1)
+                    redis.call('HINCRBY', base .. 'drops', 'duplicate', 1)
+                    queued = queued - 1
+                end
+                redis.call('ZADD', base .. 'ready:' .. class, 'NX', now, host)
             end
-            redis.call('ZADD', base .. 'ready:' .. class, 'NX', now, host)
         end
+        first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     end
-    first = redis.call('ZRANGE', base .. 'later', 0, 0, 'WITHSCORES')
+    if first[2] then next_at = math.min(next_at, tonumber(first[2])) end
 end
-if first[2] then next_at = tonumber(first[2]) end
+
+join(base .. 'later')
+if recrawl then join(base .. 'again') end
 
 local turns = redis.call('GET', base .. 'turns')
 turns = turns and cmsgpack.unpack(turns) or { 0, 0, 0 }
@@ -114,10 +121,25 @@ local function park(class, host, record)
     changed[host] = record
 end
 
+-- A host has its pages: those that it has not given yet are put away. Those that it gave before may be crawled again,
+-- which takes nothing of its cap. Answers whether they are all that a visit would take from its queue.
 local function discard(class, host)
-    local taken = redis.pcall('ZPOPMIN', base .. 'q:' .. classes[class] .. ':' .. host, DISCARD)
-    for i = 1, #taken, 2 do bury(string.sub(taken[i], 1, 8), host, taken[i], 'host_cap') end
-    if #taken < 2 * DISCARD then drop(class, host) else put_off(class, host, now) end
+    local queue = base .. 'q:' .. classes[class] .. ':' .. host
+    local found, number = redis.pcall('ZRANGE', queue, 0, DISCARD - 1), 0
+    local away, visit = {}, math.min(visit_pages, DISCARD)
+    for i, entry in ipairs(found) do
+        if string.byte(entry, 9) == KNOWN then
+            number = number + 1
+        else
+            away[#away + 1] = entry
+        end
+        if i == visit and number == visit then return true end -- most looks at such a host end here
+    end
+    if #away == 0 and number > 0 then return true end
+    if #away > 0 then redis.call('ZREM', queue, unpack(away)) end
+    for _, entry in ipairs(away) do bury(string.sub(entry, 1, 8), host, entry, 'host_cap') end
+    if number == 0 and #found < DISCARD then drop(class, host) else put_off(class, host, now) end
+    return false
 end
 
 -- Gives entries taken from a queue to a visit; answers how many. What is no entry of ours, or is in the visit
@@ -232,8 +254,8 @@ local function look(pick, host)
         return 0
     end
     if pages_left < 1 then
-        discard(pick, host)
-        return 0
+        if not discard(pick, host) then return 0 end
+        pages_left = DISCARD
     end
 
     local tokens = tokens_in(record, host_rate, bucket)

@@ -1,10 +1,10 @@
 -- status: how a crawl stands in this partition, in one consistent look. Writes nothing.
 --
 -- KEYS[1]  the partition's tag
--- ARGV     crawl
+-- ARGV     crawl, 1 if pages are crawled again
 -- returns  {state, {count name, value, …}, {drop reason, number, …}, {hosts ready, hosts waiting for a time,
 --          retries waiting, queued URLs of hosts blocked for good, ms until a retry or host is due (-1: never),
---          hosts being visited}}
+--          hosts being visited, pages that wait to be crawled again, those of them that are due}}
 
 local tag, base = KEYS[1], KEYS[1] .. ':' .. ARGV[1] .. ':'
 local clock = redis.call('TIME')
@@ -26,6 +26,11 @@ for _, class in ipairs({ 'high', 'medium', 'low' }) do
     earliest(key)
 end
 earliest(base .. 'later')
+local again_due = 0
+if ARGV[2] == '1' then
+    earliest(base .. 'again')
+    again_due = redis.call('ZCOUNT', base .. 'again', '-inf', now)
+end
 
 local held_back = 0
 for _, member in ipairs(redis.call('SMEMBERS', base .. 'blocked')) do
@@ -43,5 +48,6 @@ return {
     redis.call('GET', base .. 'state') or '',
     redis.call('HGETALL', base .. 'counts'),
     redis.call('HGETALL', base .. 'drops'),
-    { ready, known - ready, redis.call('ZCARD', base .. 'later'), held_back, due, visited },
+    { ready, known - ready, redis.call('ZCARD', base .. 'later'), held_back, due, visited,
+        redis.call('ZCARD', base .. 'again'), again_due },
 }
