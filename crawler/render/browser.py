@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
@@ -32,6 +33,15 @@ class _Handler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
         await self._launch()
 
 
+@dataclass(eq=False, slots=True)
+class _Running:
+    """A browser, the pages it has had, and those it has open."""
+
+    handler: _Handler
+    pages: int = 0
+    open_pages: int = 0
+
+
 class Browser:
     def __init__(self, crawler: Crawler, seconds: float, pages_at_once: int, pages_per_browser: int) -> None:
         self._crawler = crawler
@@ -39,14 +49,12 @@ class Browser:
         self._pages_per_browser = pages_per_browser
         self._places = asyncio.Semaphore(pages_at_once)
         self._changing = asyncio.Lock()
-        self._handler: _Handler | None = None
-        self._pages = 0  # of this browser
-        self._open_pages = 0
+        self._running: _Running | None = None
 
     async def render(self, request: Request, traffic: Traffic) -> Response:
         """Raises whatever goes wrong; the page is closed then."""
         async with self._places:
-            handler = await self._take_handler()
+            running = await self._take_browser()
             pages: list[Page] = []
 
             async def begin(page: Page, request: Request) -> None:
@@ -55,7 +63,7 @@ class Browser:
 
             try:
                 async with asyncio.timeout(self._seconds):
-                    response: Response = await handler.download_request(self._request_for(request, begin))
+                    response: Response = await running.handler.download_request(self._request_for(request, begin))
                     return response
             except Exception:
                 made = await _salvage(pages)
@@ -63,13 +71,15 @@ class Browser:
                     raise
                 return HtmlResponse(request.url, body=made.encode(errors="replace"), encoding="utf-8")
             finally:
-                self._open_pages -= 1
                 await _close(pages)
+                running.open_pages -= 1
+                if running is not self._running and not running.open_pages:
+                    await running.handler.close()  # retired: what it has leaked goes with it
 
     async def close(self) -> None:
-        if self._handler is not None:
-            handler, self._handler = self._handler, None
-            await handler.close()
+        running, self._running = self._running, None
+        if running is not None:
+            await running.handler.close()
 
     def _request_for(self, request: Request, begin: Callable[[Page, Request], Awaitable[None]]) -> Request:
         milliseconds = self._seconds * 1000
@@ -89,16 +99,18 @@ class Browser:
         }  # fmt: skip
         return Request(request.url, headers=request.headers, meta=meta, dont_filter=True)
 
-    async def _take_handler(self) -> _Handler:
+    async def _take_browser(self) -> _Running:
         async with self._changing:
-            if self._handler is not None and self._pages >= self._pages_per_browser and not self._open_pages:
-                await self.close()  # what a browser has leaked goes with it
-            if self._handler is None:
-                self._handler, self._pages = _Handler(_WithSettings(self._crawler)), 0
-                await self._handler.open()
-            self._pages += 1
-            self._open_pages += 1
-            return self._handler
+            running = self._running
+            if running is None or running.pages >= self._pages_per_browser:
+                handler = _Handler(_WithSettings(self._crawler))
+                await handler.open()
+                if running is not None and not running.open_pages:
+                    await running.handler.close()
+                running = self._running = _Running(handler)
+            running.pages += 1
+            running.open_pages += 1
+            return running
 
 
 class _WithSettings:

@@ -77,7 +77,7 @@ class RenderHandler(DownloadHandler):
         if stats is not None:
             stats.inc_value("render/pages")
         request.meta[NAVIGATED_META] = traffic.navigated
-        body = rendered.body[: self._config.body_bytes]
+        body = rendered.body[: self._config.body_bytes or None]  # 0: no limit
         headers = response.headers.copy()
         headers["Content-Type"] = b"text/html; charset=utf-8"
         return response.replace(headers=headers, body=body, flags=[*response.flags, "rendered"], encoding="utf-8")

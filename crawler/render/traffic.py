@@ -33,7 +33,6 @@ class Traffic:
 
     def __init__(self, engine: ExecutionEngine, page: Response, visit: OpenVisit | None, most_requests: int) -> None:
         self.navigated: list[str] = []  # where its scripts wanted to go: links, to us
-        self.refused = 0
         self._engine = engine
         self._page = page
         self._visit = visit
@@ -44,7 +43,6 @@ class Traffic:
         try:
             await self._answer(route)
         except Exception as error:
-            self.refused += 1
             logger.debug("%s was not loaded: %s", route.request.url, error)
             await _abort(route)
 
@@ -62,7 +60,6 @@ class Traffic:
         elif kind in _EMPTY:
             await route.fulfill(status=200, content_type=_EMPTY[kind], body="")
         elif kind in _UNWANTED or not request.url.startswith(("http://", "https://")) or self._left <= 0:
-            self.refused += 1
             await _abort(route)
         else:
             self._left -= 1

@@ -169,6 +169,21 @@ def test_a_browser_that_crashes_comes_back(redis_url: str, tmp_path: Path) -> No
         assert browsers_of(worker.process.pid) == []
 
 
+def test_a_browser_is_replaced_while_pages_are_open(redis_url: str, tmp_path: Path) -> None:
+    answers = {"/": Answer(200, HTML, "".join(f"<a href=/{number}>x</a>" for number in range(20)))}
+    made = "<title>plain</title><script>document.title = 'made'</script>"
+    answers |= {f"/{number}": Answer(200, HTML, made) for number in range(20)}
+    settings = {"RENDER": 1, "RENDER_PAGES_PER_BROWSER": 4, "DOWNLOAD_MAXSIZE": 0, "LOG_LEVEL": "INFO"}
+    with WebServer(site_of(answers), tmp_path) as web, Fleet(redis_url, tmp_path, **settings) as fleet:
+        fleet.seed(web.seeds())
+        (worker,) = fleet.start(1)
+        fleet.wait(120)
+        assert [page["title"] for path, page in pages(fleet).items() if path != "/"] == ["made"] * 20
+        assert worker.log.count("Starting download handler") == 6
+        assert worker.log.count("Closing browser") == 6
+        assert browsers_of(worker.process.pid) == []
+
+
 def browsers_of(pid: int) -> list[psutil.Process]:
     try:
         children = psutil.Process(pid).children(recursive=True)
