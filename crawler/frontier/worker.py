@@ -209,12 +209,13 @@ class Worker:
                 await self.spider_log.flush()
             await self._budget.settle(ended.pages, ended.others)
             ended.pages = ended.others = 0
+            if ended.failures:  # before the ack: a crash in between has one told twice, and none lost
+                await events.record_failures(self.frontier, ended.failures)
+                ended.failures = []
             if ended.reports:
                 _, stale = await self.frontier.ack(ended.reports.values())
                 if stale:
                     logger.info("%d outcomes came too late: their URLs had been given to another worker", stale)
-            if ended.failures:
-                await events.record_failures(self.frontier, ended.failures)
         except BaseException:
             self._outbox.put_back(ended)
             self._next_flush = now

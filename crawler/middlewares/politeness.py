@@ -30,8 +30,10 @@ from crawler.urls import canonicalise
 
 logger = logging.getLogger(__name__)
 
-VISIT_META = "visit"  # the visit that a request without a lease belongs to: a robots.txt under the host's own lock
-CHARGE_META = "charge"  # it is one more request than the visit has tokens for: a script that a page loads
+# Visits under whose locks a request without a lease goes: of a robots.txt its host's; of what a page loads in a browser
+# all that the page holds.
+VISITS_META = "visits"
+CHARGE_META = "charge"  # it is one more request than those visits have tokens for: a script that a page loads
 HELD_META = "politeness"  # what this request has locked
 LEASED_PATIENCE_SECONDS = 1.0  # a leased URL does not wait for its address longer than this
 LOCK_MARGIN_SECONDS = 5.0  # a lock for one request is not renewed: it lasts as long as the request may, and this longer
@@ -65,15 +67,18 @@ class PolitenessMiddleware:
         except BadUrl:
             return  # the download says what is wrong
         lease = lease_of(request)
-        visit: OpenVisit | None = lease.visit if lease else request.meta.get(VISIT_META)
-        if visit is None or visit.host != host:
+        if lease is None or lease.visit.host != host:
             await self._enter(request, host)
-        elif request.meta.get(CHARGE_META):
-            await self._charge(request, visit)
         if self._resolver is not None:
             await self._enter_address(request, self._resolver)
 
     async def _enter(self, request: Request, host: str) -> None:
+        """With the host's lock: one that is held already, or one for this request."""
+        for visit in request.meta.get(VISITS_META, ()):
+            if visit.host == host:
+                if request.meta.get(CHARGE_META):
+                    await self._charge(request, visit)
+                return
         wait = await self._try_for(request, host, self._patience_seconds)
         if wait:
             raise DownloadTimeoutError(

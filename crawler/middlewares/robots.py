@@ -24,7 +24,7 @@ from crawler.frontier.reasons import Dead
 from crawler.frontier.robots_cache import UNREACHABLE, RobotsCache
 from crawler.frontier.worker import RobotsFound
 from crawler.middlewares.frontier_access import FrontierAccess
-from crawler.middlewares.politeness import VISIT_META
+from crawler.middlewares.politeness import VISITS_META
 from crawler.middlewares.retry_after import retry_after_seconds
 from crawler.robots.answer import UNREACHABLE_SECONDS, Answer, Meaning, read_answer
 from crawler.robots.rules import Rules, parse
@@ -161,7 +161,7 @@ class RobotsMiddleware:
         origin = urlsplit(sample_url)
         url = f"{origin.scheme}://{origin.netloc.rpartition('@')[2]}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
-            meta = {OBEY_META: True, VISIT_META: visit}
+            meta = {OBEY_META: True, VISITS_META: [visit] if visit else []}
             request = Request(url, callback=NO_CALLBACK, dont_filter=True, meta=meta)
             try:
                 response: Response = await engine.download_async(request)

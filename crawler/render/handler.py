@@ -62,10 +62,10 @@ class RenderHandler(DownloadHandler):
         from crawler.render.traffic import Traffic
 
         lease = lease_of(request)
-        visit: OpenVisit | None = lease.visit if lease else next(iter(request.meta.get(HELD_META, ())), None)
+        visits: list[OpenVisit] = [*([lease.visit] if lease else []), *request.meta.get(HELD_META, ())]
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101  it runs us
-        traffic = Traffic(engine, response, visit, self._read.whole("RENDER_MAX_REQUESTS", 0, 100_000))
+        traffic = Traffic(engine, response, visits, self._read.whole("RENDER_MAX_REQUESTS", 0, 100_000))
         stats = self.crawler.stats
         try:
             rendered = await self._open_browser().render(request, traffic)

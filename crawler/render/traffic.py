@@ -16,7 +16,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawler.frontier.leases import OpenVisit
-from crawler.middlewares.politeness import CHARGE_META, VISIT_META
+from crawler.middlewares.politeness import CHARGE_META, VISITS_META
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +31,11 @@ MAX_REDIRECTS = 5
 class Traffic:
     """Of one page that is being rendered."""
 
-    def __init__(self, engine: ExecutionEngine, page: Response, visit: OpenVisit | None, most_requests: int) -> None:
+    def __init__(self, engine: ExecutionEngine, page: Response, visits: list[OpenVisit], most_requests: int) -> None:
         self.navigated: list[str] = []  # where its scripts wanted to go: links, to us
         self._engine = engine
         self._page = page
-        self._visit = visit
+        self._visits = visits  # what the page holds, and so what it loads may use
         self._left = most_requests
         self._is_begun = False
 
@@ -71,7 +71,7 @@ class Traffic:
         headers = {name: value for name, value in request.headers.items() if name.lower() in _KEPT_HEADERS}
         for _ in range(MAX_REDIRECTS + 1):
             meta: dict[str, Any] = {
-                VISIT_META: self._visit,
+                VISITS_META: self._visits,
                 CHARGE_META: True,
                 "download_slot": f"rendering {url[:200]}",
             }
