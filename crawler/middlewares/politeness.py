@@ -44,6 +44,8 @@ class PolitenessMiddleware:
         settings = crawler.settings
         self._patience_seconds = settings.getfloat("POLITENESS_WAIT_SECONDS")
         self._lock_seconds = settings.getfloat("DOWNLOAD_TIMEOUT") + LOCK_MARGIN_SECONDS
+        if settings.getbool("RENDER") or settings.getbool("RENDER_AUTO"):
+            self._lock_seconds += settings.getfloat("RENDER_SECONDS")
         self._retry_after_max_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._owner = new_worker_id()
         self._resolver: Resolver | None = None

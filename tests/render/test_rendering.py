@@ -63,12 +63,13 @@ def test_text_and_links_of_scripts_are_found(redis_url: str, tmp_path: Path, mod
 
 
 def test_a_page_may_load_from_the_address_that_it_holds(redis_url: str, tmp_path: Path) -> None:
-    settings = {"RENDER": 1, "POLITENESS_BY_ADDRESS": 1}
+    settings = {"RENDER": 1, "RENDER_SECONDS": 10, "POLITENESS_BY_ADDRESS": 1}
     with WebServer(app(), tmp_path) as web, Fleet(redis_url, tmp_path, **settings) as fleet:
         fleet.seed(web.seeds())
         fleet.start(1)
         fleet.wait(90)
         assert {path: page["title"] for path, page in pages(fleet).items()} == {"/": "made", "/second": "second"}
+        assert sorted(hit.path for hit in web.requests()) == ["/", "/app.js", "/data.json", "/robots.txt", "/second"]
 
 
 def test_without_rendering_there_is_nothing(redis_url: str, tmp_path: Path) -> None:
