@@ -87,31 +87,34 @@ class Outbox:
         depth = page.depth + 1
         found = FoundLinks(page)
         for url in urls:
-            reason = self._scope.refuse_link(url, depth)
+            reason = self._scope.refuse_place(url, depth)
+            if reason is None:
+                # Most links are known: this is asked before the rules on the URL's text, which cost more.
+                fingerprint = url.fingerprint
+                reason = Drop.DUPLICATE if self._is_known(fingerprint) else self._scope.refuse_text(url)
             if reason:
                 self.drops[reason] += 1
-            elif self._is_worth_sending(fingerprint := url.fingerprint):
-                found.candidates.append(Candidate(url.text, url.host, depth))
-                found.fingerprints.append(fingerprint)
+                continue
+            self._pending.add(fingerprint)
+            found.candidates.append(Candidate(url.text, url.host, depth))
+            found.fingerprints.append(fingerprint)
         if found.candidates or not self._strategy.is_fast:
             self._found.append(found)
 
     def add_link(self, link: Link) -> bool:
         """A request whose priority is decided already. Answers False if it is known."""
-        if not self._is_worth_sending(link.fingerprint):
+        if self._is_known(link.fingerprint):
+            self.drops[Drop.DUPLICATE] += 1
             return False
+        self._pending.add(link.fingerprint)
         self._links.append(link)
         return True
 
-    def _is_worth_sending(self, fingerprint: int) -> bool:
+    def _is_known(self, fingerprint: int) -> bool:
         verdict = Verdict.SEEN if fingerprint in self._pending else self._filter.look_up(fingerprint)
-        if verdict is Verdict.SEEN:
-            self.drops[Drop.DUPLICATE] += 1
-            return False
         if verdict is Verdict.PERHAPS:
             self._perhaps.add(fingerprint)
-        self._pending.add(fingerprint)
-        return True
+        return verdict is Verdict.SEEN
 
     # --- Endings in ------------------------------------------------------------------------------
 

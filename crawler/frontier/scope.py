@@ -52,7 +52,7 @@ class Scope:
 
     def refuse_link(self, url: Url, depth: int) -> Drop | None:
         """The reason for dropping it, if there is one."""
-        return self.refuse_place(url, depth) or self._refuse_text(url)
+        return self.refuse_place(url, depth) or self.refuse_text(url)
 
     def refuse_place(self, url: Url, depth: int) -> Drop | None:
         """By its host and depth alone: a sitemap is fetched for what it names, whatever its own name is."""
@@ -81,7 +81,7 @@ class Scope:
             return Drop.PRIVATE_ADDRESS
         return None
 
-    def _refuse_text(self, url: Url) -> Drop | None:
+    def refuse_text(self, url: Url) -> Drop | None:
         """What costs least comes first, and what counts comes last: it must count only what is taken."""
         if self.skip_extensions and is_file(url, self.skip_extensions):
             return Drop.NOT_HTML
