@@ -25,6 +25,7 @@ Of a crawl, in each partition (``{ow:p}:<crawl>:`` stands before each name):
 ``again``                 zset    the same of pages that were fetched and are to be crawled again; they are queued too
 ``seen:<bucket>``         set     64-bit fingerprints of all accepted URLs; small enough for Redis's integer encoding
 ``dead``                  hash    id → reason, ms, host, detail and entry of each URL that ended badly
+``untold``                zset    ids of the dead that are not in the event log → ms from which somebody tells of them
 ``crashes``               hash    id → how often its worker died
 ``pages``                 hash    host → different pages fetched
 ``counts``, ``drops``     hash    accepted = queued + leased + done + dead; drops by reason

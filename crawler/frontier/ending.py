@@ -39,5 +39,6 @@ class Ending:
 
     async def _end(self, reason: str) -> None:
         if self.reason is None:
+            await events.tell_failures(self._frontier)  # who reads the events stops at the end
             self.reason = reason
             await events.record(self._frontier, "finished", reason=reason, worker=self._worker)

@@ -21,6 +21,14 @@ class Failure(NamedTuple):
     detail: str
     at: float
 
+    @classmethod
+    def of(cls, grave: Grave) -> "Failure":
+        try:
+            url = decode(grave.entry, grave.host).url
+        except ValueError:
+            url = ""
+        return cls(url, grave.reason, grave.detail, grave.at_ms / 1000)
+
     @property
     def error(self) -> str:
         return "DNS_RESOLUTION_FAILED" if self.reason == Dead.DNS else self.reason.upper()
@@ -43,11 +51,4 @@ async def failures(frontier: Frontier, reason: str = "") -> AsyncIterator[Failur
     for partition in range(frontier.keys.partitions):
         async for _, grave in read_dead(frontier, partition):
             if not reason or grave.reason == reason:
-                yield Failure(_url_of(grave), grave.reason, grave.detail, grave.at_ms / 1000)
-
-
-def _url_of(grave: Grave) -> str:
-    try:
-        return decode(grave.entry, grave.host).url
-    except ValueError:
-        return ""
+                yield Failure.of(grave)

@@ -273,9 +273,11 @@ class Frontier:
         return total
 
     async def count_drops(self, drops: Counter[str]) -> None:
-        key = self.keys.base(0) + "drops"
-        for reason, number in drops.items():
-            await self.connection.client.hincrby(key, reason, number)
+        if drops:
+            pipeline = self.connection.client.pipeline(transaction=False)
+            for reason, number in drops.items():
+                pipeline.hincrby(self.keys.base(0) + "drops", reason, number)
+            await pipeline.execute()
 
     async def status(self) -> Status:
         counts: Counter[str] = Counter()

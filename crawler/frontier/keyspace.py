@@ -15,7 +15,7 @@ STEP = 1000  # keys or members asked for at once
 TYPES = {
     "state": "string", "counts": "hash", "drops": "hash", "pages": "hash", "leased": "hash", "dead": "hash",
     "crashes": "hash", "later": "zset", "again": "zset", "blocked": "set", "turns": "string", "ready": "zset",
-    "q": "zset", "seen": "set", "import": "string",
+    "untold": "zset", "q": "zset", "seen": "set", "import": "string",
 }  # fmt: skip
 
 LISTS = ("later", "again")  # what is queued for a time of its own: retries, and pages to be crawled again

@@ -21,7 +21,6 @@ from crawler.frontier.entry import (
     page_fingerprint,
     random_fingerprint,
 )
-from crawler.frontier.failures import Failure
 from crawler.frontier.frontier import Frontier, Link, VisitReport
 from crawler.frontier.leases import Death, GoBack, Holdings, Lease, OpenVisit, Redirect, Retry
 from crawler.frontier.reasons import Dead, Drop
@@ -51,7 +50,6 @@ class Ended:
     reports: dict[str, VisitReport] = field(default_factory=dict)
     pages: int = 0
     others: int = 0  # ended or went back without having been a page
-    failures: list[Failure] = field(default_factory=list)
 
 
 class Outbox:
@@ -148,7 +146,6 @@ class Outbox:
             report.again.append((lease.id, recrawl.delay_ms, raw, recrawl.ended))
         elif isinstance(outcome, Death):
             report.dead.append((lease.id, outcome.reason, outcome.detail[:500]))
-            self._ended.failures.append(Failure(lease.entry.url, outcome.reason, outcome.detail[:500], time.time()))
         elif lease.is_page:
             report.pages.append(lease.id)
         else:
@@ -316,7 +313,6 @@ class Outbox:
         later, self._ended = self._ended, ended
         ended.pages += later.pages
         ended.others += later.others
-        ended.failures += later.failures
         for fence, report in later.reports.items():
             if fence in ended.reports:
                 ended.reports[fence].merge(report)

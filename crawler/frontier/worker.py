@@ -209,9 +209,6 @@ class Worker:
                 await self.spider_log.flush()
             await self._budget.settle(ended.pages, ended.others)
             ended.pages = ended.others = 0
-            if ended.failures:  # before the ack: a crash in between has one told twice, and none lost
-                await events.record_failures(self.frontier, ended.failures)
-                ended.failures = []
             if ended.reports:
                 _, stale = await self.frontier.ack(ended.reports.values())
                 if stale:
@@ -221,8 +218,12 @@ class Worker:
             self._next_flush = now
             raise
         drops = self._outbox.take_drops()
-        if drops:
+        try:
             await self.frontier.count_drops(drops)
+        except BaseException:
+            self._outbox.drops.update(drops)
+            self._next_flush = now
+            raise
         if accepted or ended.reports:
             self._next_lease = 0.0  # what was pushed may be ready, and so may what waited for our lock
 
@@ -328,6 +329,7 @@ class Worker:
         if now >= self._next_heartbeat:
             await self._beat()
         await self.frontier.reclaim()
+        await events.tell_failures(self.frontier)
         planted = 0 if self.is_stopping() else await self._start_urls.read(self.frontier, self._scope)
         if planted:
             self._next_lease = 0.0

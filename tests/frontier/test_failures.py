@@ -75,6 +75,8 @@ def test_failures_reach_the_event_log_and_the_command(redis_url: str, tmp_path: 
         told = {event["url"]: event for event in fleet.events() if event["kind"] == "url_failed"}
         assert told["http://no-such-host.invalid/"]["error"] == "DNS_RESOLUTION_FAILED"
         assert told[web.url(loopback(1), "/p/1")]["code"] == "404"
+        kinds = [event["kind"] for event in fleet.events()]
+        assert kinds.index("finished") > max(at for at, kind in enumerate(kinds) if kind == "url_failed")
         lines = fleet.command("frontier", "failures", "--json").stdout.splitlines()
         assert {json.loads(line)["url"] for line in lines} == set(told)
         [line] = fleet.command("frontier", "failures", "dns", "--json").stdout.splitlines()

@@ -186,14 +186,9 @@ while at < #ARGV do
     end
 end
 
--- Lua's stack holds no more than about 8,000 arguments.
-local function write(command, key, list)
-    for from = 1, #list, 4000 do redis.call(command, key, unpack(list, from, math.min(from + 3999, #list))) end
-end
-
 write('HDEL', base .. 'leased', finished)
 write('ZREM', tag .. ':visits', over)
-write('HSET', base .. 'dead', graves)
+put_away(base, graves)
 write_ready()
 remember_all(changed)
 

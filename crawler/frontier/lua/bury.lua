@@ -13,14 +13,15 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- include host
 
-local buried = 0
+local graves = {}
 for i = 4, #ARGV do
     if redis.call('ZREM', queue, ARGV[i]) == 1 then
-        redis.call('HSET', base .. 'dead', ARGV[i], epitaph('poisoned', now, host, '', ARGV[i]))
-        buried = buried + 1
+        graves[#graves + 1], graves[#graves + 2] = ARGV[i], epitaph('poisoned', now, host, '', ARGV[i])
     end
 end
+local buried = #graves / 2
 if buried > 0 then
+    put_away(base, graves)
     redis.call('HINCRBY', base .. 'counts', 'queued', -buried)
     redis.call('HINCRBY', base .. 'counts', 'dead', buried)
     redis.call('HINCRBY', base .. 'counts', 'dead:poisoned', buried)

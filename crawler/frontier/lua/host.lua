@@ -172,6 +172,19 @@ local function epitaph(reason, now, host, detail, entry)
     return reason .. ' ' .. now .. ' ' .. host .. ' ' .. #detail .. ' ' .. detail .. entry
 end
 
+-- Lua's stack holds no more than about 8,000 arguments.
+local function write(command, key, list)
+    for from = 1, #list, 4000 do redis.call(command, key, unpack(list, from, math.min(from + 3999, #list))) end
+end
+
+-- Puts away the dead, a list of ids and epitaphs. The event log is told of them later: see untold.lua.
+local function put_away(base, graves)
+    local untold = {}
+    for i = 1, #graves, 2 do untold[i], untold[i + 1] = 0, graves[i] end
+    write('HSET', base .. 'dead', graves)
+    write('ZADD', base .. 'untold', untold)
+end
+
 -- Where an id is among others, eight bytes each; nothing when it is not there.
 local function find_id(ids, id)
     local first = string.find(ids, id, 1, true)

@@ -304,11 +304,6 @@ while leased < wanted and looks > 0 do
     heads[pick] = next_host(pick)
 end
 
--- Lua's stack holds no more than about 8,000 arguments.
-local function write(command, key, list)
-    for from = 1, #list, 4000 do redis.call(command, key, unpack(list, from, math.min(from + 3999, #list))) end
-end
-
 remember_all(changed)
 write('HSET', base .. 'leased', entries)
 write('ZADD', tag .. ':visits', locks)
@@ -316,7 +311,7 @@ for class = 1, 3 do
     write('ZADD', base .. 'ready:' .. classes[class], moved[class])
     write('ZREM', base .. 'ready:' .. classes[class], gone[class])
 end
-write('HSET', base .. 'dead', graves)
+put_away(base, graves)
 
 local counts = base .. 'counts'
 for reason, number in pairs(reasons) do redis.call('HINCRBY', counts, 'dead:' .. reason, number) end

@@ -50,7 +50,7 @@ local function give_back(crawl, host, id, class, _, _, entry)
         reason = 'crashed'
     end
     if reason then
-        redis.call('HSET', base .. 'dead', id, epitaph(reason, now, host, '', entry))
+        put_away(base, { id, epitaph(reason, now, host, '', entry) })
         return 'dead:' .. reason
     end
     -- Before all others: it has waited for a lock to run out, and if it is what kills workers, that shows soonest.
