@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SETTINGS = ROOT / "crawler" / "settings.py"
 
 # "crawler" is the package itself: its version.
-BOTTOM = {"addresses", "crawler", "errors", "environment", "settings", "urls"}
+BOTTOM = {"addresses", "configuration", "crawler", "errors", "environment", "settings", "urls"}
 # What may be judged without a frontier: of a URL, and of a host.
 RULES = {"traps", "patterns", "host_lists", "file_types"}
 FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
@@ -45,6 +45,7 @@ ARROWS = {
     "settings": {"environment"},
     "urls": {"errors"},
     "addresses": {"errors"},
+    "configuration": {"errors"},
     "traps": BOTTOM,
     "patterns": BOTTOM,
     "host_lists": BOTTOM,
@@ -53,6 +54,8 @@ ARROWS = {
     "robots": BOTTOM,
     "frontier": BOTTOM | RULES | {"embedded", "robots"},
     "parsing": BOTTOM | {"robots"},
+    "storage": BOTTOM,
+    "search": BOTTOM,
     "download": BOTTOM | {"frontier"},
     "render": BOTTOM | {"download", "frontier", "middlewares"},
     "spiders": FLOW,

@@ -6,7 +6,7 @@ from typing import Self
 from scrapy.settings import BaseSettings
 
 from crawler.addresses import AddressPolicy
-from crawler.frontier.config import SettingsReader
+from crawler.configuration import SettingsReader
 
 _LONGEST_SECONDS = 86400.0
 _LARGEST_BYTES = 1 << 40

@@ -11,8 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
 from scrapy.http import Headers, Response
 
+from crawler.configuration import SettingsReader
 from crawler.file_types import is_allowed_type, media_type
-from crawler.frontier.config import SettingsReader
 from crawler.frontier.leases import Death, lease_of
 from crawler.frontier.reasons import Dead
 from crawler.frontier.scheduler import SITEMAP_META

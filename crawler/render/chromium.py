@@ -5,8 +5,8 @@ import shutil
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from crawler.configuration import SettingsReader
 from crawler.errors import ConfigurationError
-from crawler.frontier.config import SettingsReader
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -10,8 +10,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
+from crawler.configuration import SettingsReader
 from crawler.download.handler import DownloadHandler
-from crawler.frontier.config import SettingsReader
 from crawler.frontier.leases import OpenVisit, lease_of
 from crawler.middlewares.politeness import HELD_META
 from crawler.render.shell import is_shell

@@ -11,8 +11,8 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from crawler.configuration import SettingsReader
 from crawler.errors import BadUrl
-from crawler.frontier.config import SettingsReader
 from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from crawler.configuration import SettingsReader
 from crawler.errors import ConfigurationError
-from crawler.frontier.config import SettingsReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,57 @@
+"""What was asked for, as a tree. ``grammar.py`` makes it of text; each engine makes its own query of it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+FIELDS = ("title", "description", "keywords", "headings", "content", "anchors", "url")  # that may be named: title:word
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    field: str = ""  # all fields
+    kind: Literal["exact", "fuzzy", "prefix", "wildcard"] = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    words: tuple[str, ...]
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: "Part"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: tuple["Part", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    parts: tuple["Part", ...]
+
+
+Part = Word | Phrase | Not | AnyOf | AllOf
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    hosts: tuple[str, ...] = ()  # a host and those below it
+    not_hosts: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    crawl: str = ""
+    after_ms: int | None = None  # of the fetch; inclusive
+    before_ms: int | None = None  # exclusive
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    part: Part | None  # None: everything that passes the filters
+    filters: Filters = field(default_factory=Filters)
+    sort: Literal["relevance", "newest", "oldest"] = "relevance"
+    page: int = 1
+    per_page: int = 10
+    with_duplicates: bool = False  # pages whose body is that of another are left out otherwise

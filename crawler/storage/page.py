@@ -1,0 +1,36 @@
+"""A page as it is kept: the body as it was received, and what has to be known of it to read, find or index it again."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+
+class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is kept beside the body. ``id`` is the hex of the URL's fingerprint."""
+
+    id: str
+    url: str  # canonical
+    crawl: str
+    fetched_at: int  # ms since 1970: two versions of a page are told apart by it
+    status: int = 200
+    content_type: str = ""
+    charset: str = ""  # as it was found by header, byte-order mark, the page itself or detection
+    sha256: str = ""  # of the body, hex
+    body_bytes: int = 0
+    depth: int = 0
+    headers: dict[str, str] = {}  # of the response; what a WARC needs. msgspec copies mutable defaults.
+    same_as: str = ""  # the key of an equal body that is kept already: then this page has none of its own
+
+    @property
+    def day(self) -> str:
+        return datetime.fromtimestamp(self.fetched_at / 1000, UTC).strftime("%Y-%m-%d")
+
+    @property
+    def key(self) -> str:
+        """No part of it comes from the URL itself, so that no URL can lead out of the store."""
+        return f"pages/{self.day}/{self.id}.html.gz"
+
+
+class Page(msgspec.Struct, frozen=True):
+    info: PageInfo
+    body: bytes
