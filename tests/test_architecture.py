@@ -20,7 +20,7 @@ SETTINGS = ROOT / "crawler" / "settings.py"
 BOTTOM = {"addresses", "configuration", "crawler", "errors", "environment", "settings", "urls"}
 # What may be judged without a frontier: of a URL, and of a host.
 RULES = {"traps", "patterns", "host_lists", "file_types"}
-FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search"}
+FLOW = BOTTOM | RULES | {"robots", "frontier", "parsing", "storage", "search", "delivery"}
 EVERYTHING = FLOW | {
     "embedded",
     "download",
@@ -56,6 +56,7 @@ ARROWS = {
     "parsing": BOTTOM | {"robots"},
     "storage": BOTTOM,
     "search": BOTTOM,
+    "delivery": BOTTOM,
     "download": BOTTOM | {"frontier"},
     "render": BOTTOM | {"download", "frontier", "middlewares"},
     "spiders": FLOW,

@@ -16,6 +16,7 @@ TYPES = {
     "state": "string", "counts": "hash", "drops": "hash", "pages": "hash", "leased": "hash", "dead": "hash",
     "crashes": "hash", "later": "zset", "again": "zset", "blocked": "set", "turns": "string", "ready": "zset",
     "untold": "zset", "q": "zset", "seen": "set", "import": "string",
+    "bodies": "hash", "near": "string",
 }  # fmt: skip
 
 LISTS = ("later", "again")  # what is queued for a time of its own: retries, and pages to be crawled again

@@ -1,0 +1,275 @@
+"""Does everything that was put reach the engine, once it is there; and does nobody wait who need not?"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.delivery.batching import Batcher, BatchLimits
+from crawler.delivery.outlet import REJECTED_FILE, Outlet, Rejected, Route
+from crawler.delivery.spool import Spool
+from crawler.errors import EngineUnavailable
+
+SOON = BatchLimits(count=10, bytes=1000, seconds=0.01)
+
+
+class Engine:
+    """Takes numbers."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.batches: list[int] = []
+        self.is_away = False
+        self.bad: set[int] = set()  # rejected
+        self.broken: set[int] = set()  # the client itself fails on them
+        self.writer: object = None
+
+    async def send(self, numbers: Sequence[int]) -> list[Rejected]:
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise EngineUnavailable("nobody answers")
+        if self.broken & set(numbers):
+            raise KeyError("what is this?")
+        self.batches.append(len(numbers))
+        self.taken += [number for number in numbers if number not in self.bad]
+        return [Rejected(str(number), "too odd") for number in numbers if number in self.bad]
+
+
+def route(engine: Engine, **more: Any) -> Route[int]:
+    return Route("engine", engine.send, lambda number: b"%d" % number, int, **more)
+
+
+def open_outlet(engine: Engine, directory: Path, most_bytes: int = 1 << 20, **more: Any) -> Outlet[int]:
+    spool = Spool(directory, most_bytes)
+    spool.open()
+    return Outlet(route(engine, **more), spool, SOON, round_seconds=0.02)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  no event tells of it
+            await asyncio.sleep(0.005)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 60))  # type: ignore[arg-type]
+
+
+def test_calls_become_batches(tmp_path: Path) -> None:
+    engine = Engine()
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        outlet.start()
+        await asyncio.gather(*(outlet.put(number, 10) for number in range(35)))
+        assert await outlet.close()
+
+    run(work)
+    assert sorted(engine.taken) == list(range(35))
+    assert engine.batches == [10, 10, 10, 5]
+
+
+def test_batches_are_bounded_in_bytes(tmp_path: Path) -> None:
+    engine = Engine()
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        await asyncio.gather(*(outlet.put(number, 600) for number in range(3)), outlet.put(3, 5000))
+        await outlet.close()
+
+    run(work)
+    assert engine.batches == [1, 1, 1, 1]
+
+
+def test_an_engine_that_was_away_gets_all(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.is_away = True
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        outlet.start()
+        await asyncio.gather(*(outlet.put(number, 10) for number in range(30)))  # returns: they are safe
+        assert engine.taken == []
+        assert "nobody answers" in outlet.trouble
+        engine.is_away = False
+        await until(lambda: len(engine.taken) == 30)
+        await outlet.put(30, 10)
+        assert await outlet.close()
+        assert outlet.trouble == ""
+        assert outlet.counts["spooled"] == 30
+
+    run(work)
+    assert sorted(engine.taken) == list(range(31))
+
+
+def test_what_is_not_delivered_stays_for_the_next(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.is_away = True
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        outlet.start()
+        await outlet.put(1, 10)
+        assert not await outlet.close()
+        engine.is_away = False
+        assert await open_outlet(engine, tmp_path).close()
+
+    run(work)
+    assert engine.taken == [1]
+
+
+def test_a_full_spool_holds_back_and_then_lets_go(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.is_away = True
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path, most_bytes=50)
+        outlet.start()
+        await outlet.put(1000, 10)
+        puts = [asyncio.ensure_future(outlet.put(number, 10)) for number in range(1001, 1021)]
+        await until(lambda: outlet.counts["spooled"] == 1)
+        done, waiting = await asyncio.wait(puts, timeout=0.2)
+        assert len(waiting) == 20
+        assert not done
+        engine.is_away = False
+        await asyncio.gather(*puts)
+        assert await outlet.close()
+
+    run(work)
+    assert sorted(engine.taken) == list(range(1000, 1021))
+
+
+def test_what_is_rejected_is_set_aside_with_the_error(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.bad = {3}
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        await asyncio.gather(*(outlet.put(number, 10) for number in range(5)))
+        assert await outlet.close()
+        assert outlet.counts == {"delivered": 4, "rejected": 1}
+
+    run(work)
+    [line] = (tmp_path / REJECTED_FILE).read_text().splitlines()
+    assert json.loads(line)["name"] == "3"
+    assert json.loads(line)["error"] == "too odd"
+
+
+def test_one_that_breaks_the_client_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.broken = {3}
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        results = await asyncio.gather(*(outlet.put(number, 10) for number in range(5)), return_exceptions=True)
+        assert [type(result) for result in results] == [type(None)] * 3 + [KeyError] + [type(None)]
+        await outlet.close()
+
+    run(work)
+    assert engine.taken == [0, 1, 2, 4]
+
+
+def test_a_record_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
+    engine = Engine()
+    spool = Spool(tmp_path, 1000)
+    spool.append([b"1", b"no number", b"2"])
+    spool.end_segment()
+
+    async def work() -> None:
+        assert await open_outlet(engine, tmp_path).close()
+
+    run(work)
+    assert engine.taken == [1, 2]
+    [aside] = tmp_path.glob("*.aside")
+    assert b"no number" in aside.read_bytes()
+
+
+def test_with_one_writer_all_reach_it_whoever_spooled(tmp_path: Path) -> None:
+    engine = Engine()
+
+    def outlet_of(name: str) -> Outlet[int]:
+        async def take_turn() -> bool:
+            engine.writer = engine.writer or name
+            return engine.writer == name
+
+        async def end_turn() -> None:
+            engine.writer = None if engine.writer == name else engine.writer
+
+        return open_outlet(engine, tmp_path, take_turn=take_turn, end_turn=end_turn)
+
+    async def work() -> None:
+        outlets = [outlet_of(name) for name in "abc"]
+        for outlet in outlets:
+            outlet.start()
+        await asyncio.gather(*(outlets[number % 3].put(number, 10) for number in range(300)))
+        await asyncio.gather(*(outlet.close() for outlet in outlets))
+        assert engine.writer is None
+        assert Spool(tmp_path, 1).is_empty()
+
+    run(work)
+    assert sorted(engine.taken) == list(range(300))
+
+
+def test_a_caller_that_gave_up_harms_nobody(tmp_path: Path) -> None:
+    engine = Engine()
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        first = asyncio.ensure_future(outlet.put(1, 10))
+        second = asyncio.ensure_future(outlet.put(2, 10))
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        await outlet.close()
+
+    run(work)
+    assert engine.taken == [1, 2]
+
+
+def test_an_error_of_the_whole_batch_is_every_callers() -> None:
+    async def fail(items: list[int]) -> list[None]:
+        raise ValueError(items)
+
+    async def work() -> None:
+        batcher: Batcher[int, None] = Batcher(fail, SOON)
+        results = await asyncio.gather(batcher.put(1), batcher.put(2), return_exceptions=True)
+        assert [str(result) for result in results] == ["[1, 2]", "[1, 2]"]
+
+    run(work)
+
+
+def test_no_more_batches_at_once_than_allowed() -> None:
+    now = most = 0
+
+    async def count(items: list[int]) -> list[int]:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return items
+
+    async def work() -> None:
+        batcher: Batcher[int, int] = Batcher(count, BatchLimits(count=2, bytes=1000, seconds=0.001, at_once=3))
+        assert await asyncio.gather(*(batcher.put(number) for number in range(40))) == list(range(40))
+
+    run(work)
+    assert most == 3
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_flush_ends_what_waits(times: int) -> None:
+    async def work() -> None:
+        async def send(items: list[int]) -> list[int]:
+            return items
+
+        batcher: Batcher[int, int] = Batcher(send, BatchLimits(count=100, bytes=1000, seconds=3600))
+        puts = [asyncio.ensure_future(batcher.put(number)) for number in range(times * 120)]
+        await asyncio.sleep(0)
+        await batcher.flush()
+        assert [put.result() for put in puts] == list(range(times * 120))
+
+    run(work)
