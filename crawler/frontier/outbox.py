@@ -81,7 +81,8 @@ class Outbox:
 
     # --- Links in --------------------------------------------------------------------------------
 
-    def add_links(self, page: Page, urls: Sequence[Url]) -> None:
+    def add_links(self, page: Page, urls: Sequence[Url]) -> list[int]:
+        """Answers the fingerprints of those that are not known to be known."""
         depth = page.depth + 1
         found = FoundLinks(page)
         for url in urls:
@@ -98,6 +99,7 @@ class Outbox:
             found.fingerprints.append(fingerprint)
         if found.candidates or not self._strategy.is_fast:
             self._found.append(found)
+        return found.fingerprints
 
     def add_link(self, link: Link) -> bool:
         """A request whose priority is decided already. Answers False if it is known."""

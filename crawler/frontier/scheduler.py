@@ -215,8 +215,10 @@ class Scheduler(BaseScheduler):
 
     # --- What spiders say ------------------------------------------------------------------------
 
-    def add_links(self, response: Response, links: Sequence[Url]) -> None:
-        """The links of a page, as URLs: no Request is made for a link that may never be fetched."""
+    def add_links(self, response: Response, links: Sequence[Url]) -> list[int]:
+        """The links of a page, as URLs: no Request is made for a link that may never be fetched. Answers the
+        fingerprints of those that this worker sees for the first time.
+        """
         depth = response.meta.get("depth", 0)
         if self._strategy.is_fast:
             page = Page(response.url, response.status, depth)
@@ -225,10 +227,11 @@ class Scheduler(BaseScheduler):
             page = Page(
                 response.url, response.status, depth, response.body, headers, response.meta.get(STRATEGY_META, {})
             )
-        self.outbox.add_links(page, links)
+        new = self.outbox.add_links(page, links)
         if self._spider_log is not None:
             self._spider_log.add(page, links)
         self.worker.note_news()
+        return new
 
     def add_sitemap(self, url: str, level: int = 0) -> None:
         """A sitemap that robots.txt, or at a higher level another sitemap, names. It goes the way of every URL, and the
