@@ -70,6 +70,9 @@ def test_failures_reach_the_event_log_and_the_command(redis_url: str, tmp_path: 
         fleet.seed([*web.seeds(), "http://no-such-host.invalid/"])
         fleet.start(1)
         fleet.wait(60)
+        [log] = [worker.log for worker in fleet.workers]
+        assert "no-such-host.invalid/>: CannotResolveHostError: " in log
+        assert "Traceback" not in log
         status = fleet.check_sum()
         assert status.dead_reasons == {"http_error": 1, "dns": 1}
         told = {event["url"]: event for event in fleet.events() if event["kind"] == "url_failed"}
