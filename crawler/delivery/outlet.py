@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from crawler.delivery.batching import Batcher, BatchLimits
 from crawler.delivery.spool import SEGMENT_BYTES, Segment, Spool, SpoolFull
-from crawler.errors import EngineError
+from crawler.errors import EngineError, EngineUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +35,11 @@ class Rejected(NamedTuple):
 
 class Route(NamedTuple, Generic[T]):
     """What an outlet has to know of its engine. ``send`` may be given the same item twice. It answers what it rejects,
-    and raises EngineError if the rest, or a part of it, has to be offered again.
+    and raises EngineError if the rest, or a part of it, has to be offered again. ``open`` is called before the first.
     """
 
     name: str
+    open: Callable[[], Awaitable[None]]
     send: Callable[[Sequence[T]], Awaitable[Sequence[Rejected]]]
     pack: Callable[[T], bytes]
     unpack: Callable[[bytes], T]
@@ -57,12 +58,19 @@ class Outlet(Generic[T]):
         self._batcher: Batcher[T, None] = Batcher(self._deliver, limits)
         self._always_spool = route.take_turn is not None  # what is spooled reaches the one writer, whoever that is
         self._round_seconds = round_seconds
+        self._is_open = False
         self._is_full = False
         self._room = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    async def open(self) -> None:
+        """Raises if the engine refuses us, or the spool cannot be made; an engine that is merely away is waited for."""
+        await asyncio.to_thread(self._spool.open)
+        try:
+            await self._open_engine()
+        except EngineUnavailable as error:
+            self._note_away(error)
         self._task = asyncio.get_running_loop().create_task(self._do_rounds(), name=f"{self.name}-outlet")
 
     async def put(self, item: T, size_bytes: int) -> None:
@@ -97,11 +105,10 @@ class Outlet(Generic[T]):
     async def _try_to_send(self, items: Sequence[T]) -> Sequence[Exception | None] | None:
         """Answers how each of them ended; None if the engine is away."""
         try:
+            await self._open_engine()
             rejected = await self._route.send(items)
         except EngineError as error:
-            if not self.trouble:
-                logger.warning("The %s is away: %s. Pages wait in %s", self.name, error, self._spool.directory)
-            self.trouble = str(error) or type(error).__name__
+            self._note_away(error)
             return None
         except Exception as error:
             if len(items) == 1:
@@ -123,6 +130,16 @@ class Outlet(Generic[T]):
             logger.error("The %s rejected %s: %s", self.name, rejected[0].name, rejected[0].error)
         self.counts["delivered"] += len(items) - len(rejected)
         return [None] * len(items)
+
+    async def _open_engine(self) -> None:
+        if not self._is_open:
+            await self._route.open()
+            self._is_open = True
+
+    def _note_away(self, error: EngineError) -> None:
+        if not self.trouble:
+            logger.warning("The %s is away: %s. Pages wait in %s", self.name, error, self._spool.directory)
+        self.trouble = str(error) or type(error).__name__
 
     async def _put_in_spool(self, items: Sequence[T]) -> Sequence[Exception | None]:
         records = [self._route.pack(item) for item in items]

@@ -11,7 +11,7 @@ import pytest
 from crawler.delivery.batching import Batcher, BatchLimits
 from crawler.delivery.outlet import REJECTED_FILE, Outlet, Rejected, Route
 from crawler.delivery.spool import Spool
-from crawler.errors import EngineUnavailable
+from crawler.errors import EngineRefused, EngineUnavailable
 
 SOON = BatchLimits(count=10, bytes=1000, seconds=0.01)
 
@@ -23,12 +23,22 @@ class Engine:
         self.taken: list[int] = []
         self.batches: list[int] = []
         self.is_away = False
+        self.is_open = False
+        self.refuses = False
         self.bad: set[int] = set()  # rejected
         self.broken: set[int] = set()  # the client itself fails on them
         self.writer: object = None
 
+    async def open(self) -> None:
+        if self.refuses:
+            raise EngineRefused("wrong password")
+        if self.is_away:
+            raise EngineUnavailable("nobody answers")
+        self.is_open = True
+
     async def send(self, numbers: Sequence[int]) -> list[Rejected]:
         await asyncio.sleep(0)
+        assert self.is_open
         if self.is_away:
             raise EngineUnavailable("nobody answers")
         if self.broken & set(numbers):
@@ -39,7 +49,7 @@ class Engine:
 
 
 def route(engine: Engine, **more: Any) -> Route[int]:
-    return Route("engine", engine.send, lambda number: b"%d" % number, int, **more)
+    return Route("engine", engine.open, engine.send, lambda number: b"%d" % number, int, **more)
 
 
 def open_outlet(engine: Engine, directory: Path, most_bytes: int = 1 << 20, **more: Any) -> Outlet[int]:
@@ -63,7 +73,7 @@ def test_calls_become_batches(tmp_path: Path) -> None:
 
     async def work() -> None:
         outlet = open_outlet(engine, tmp_path)
-        outlet.start()
+        await outlet.open()
         await asyncio.gather(*(outlet.put(number, 10) for number in range(35)))
         assert await outlet.close()
 
@@ -90,7 +100,7 @@ def test_an_engine_that_was_away_gets_all(tmp_path: Path) -> None:
 
     async def work() -> None:
         outlet = open_outlet(engine, tmp_path)
-        outlet.start()
+        await outlet.open()
         await asyncio.gather(*(outlet.put(number, 10) for number in range(30)))  # returns: they are safe
         assert engine.taken == []
         assert "nobody answers" in outlet.trouble
@@ -105,13 +115,24 @@ def test_an_engine_that_was_away_gets_all(tmp_path: Path) -> None:
     assert sorted(engine.taken) == list(range(31))
 
 
+def test_an_engine_that_refuses_us_is_told_at_once(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.refuses = True
+
+    async def work() -> None:
+        with pytest.raises(EngineRefused, match="wrong password"):
+            await open_outlet(engine, tmp_path).open()
+
+    run(work)
+
+
 def test_what_is_not_delivered_stays_for_the_next(tmp_path: Path) -> None:
     engine = Engine()
     engine.is_away = True
 
     async def work() -> None:
         outlet = open_outlet(engine, tmp_path)
-        outlet.start()
+        await outlet.open()
         await outlet.put(1, 10)
         assert not await outlet.close()
         engine.is_away = False
@@ -127,7 +148,7 @@ def test_a_full_spool_holds_back_and_then_lets_go(tmp_path: Path) -> None:
 
     async def work() -> None:
         outlet = open_outlet(engine, tmp_path, most_bytes=50)
-        outlet.start()
+        await outlet.open()
         await outlet.put(1000, 10)
         puts = [asyncio.ensure_future(outlet.put(number, 10)) for number in range(1001, 1021)]
         await until(lambda: outlet.counts["spooled"] == 1)
@@ -203,7 +224,7 @@ def test_with_one_writer_all_reach_it_whoever_spooled(tmp_path: Path) -> None:
     async def work() -> None:
         outlets = [outlet_of(name) for name in "abc"]
         for outlet in outlets:
-            outlet.start()
+            await outlet.open()
         await asyncio.gather(*(outlets[number % 3].put(number, 10) for number in range(300)))
         await asyncio.gather(*(outlet.close() for outlet in outlets))
         assert engine.writer is None
