@@ -16,6 +16,7 @@ from crawler.errors import BadUrl
 from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
+from crawler.items import PageItem
 from crawler.parsing import parse_page
 from crawler.robots.directives import Obedience
 from crawler.robots.rules import find_token
@@ -79,17 +80,18 @@ class BroadSpider(Spider):
             for child in sitemap.children:
                 scheduler.add_sitemap(urljoin(response.url, child), level + 1)
 
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[dict[str, Any]]:
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
         wishes = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
         page = parse_page(response.body, response.url, content_type, wishes, self._obey)
         depth = response.meta.get("depth", 0)
         canonical = page.canonical
+        new: set[int] = set()
         scheduler = self.crawler.engine.scheduler if self.crawler.engine else None
         if isinstance(scheduler, Scheduler):
             links = [canonical, *page.links] if canonical and canonical not in page.links else page.links
             scheduler.count_drops(page.bad_links)
-            scheduler.add_links(response, [*links, *_navigated(response)])
+            new = set(scheduler.add_links(response, [*links, *_navigated(response)]))
             if canonical and not scheduler.is_in_scope(canonical, depth):
                 canonical = None  # it is not crawled, so that this page stands for itself
         item = {
@@ -105,7 +107,8 @@ class BroadSpider(Spider):
         }
         if UNCHANGED in response.flags:
             item[UNCHANGED] = True  # its body is that of the last fetch: who has it already may skip it
-        yield item
+        anchors = [(link.fingerprint, text) for link, text in zip(page.links, page.anchors, strict=True) if text]
+        yield PageItem(item, response, page, [anchor for anchor in anchors if anchor[0] in new])
 
 
 def _youngest_first(page: SitemapPage) -> float:

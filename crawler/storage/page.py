@@ -28,7 +28,11 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """No part of it comes from the URL itself, so that no URL can lead out of the store."""
-        return f"pages/{self.day}/{self.id}.html.gz"
+        return page_key(self.day, self.id)
+
+
+def page_key(day: str, id_: str) -> str:
+    return f"pages/{day}/{id_}.html.gz"
 
 
 class Page(msgspec.Struct, frozen=True):
