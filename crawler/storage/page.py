@@ -31,6 +31,11 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
         return f"pages/{self.day}/{self.id}.html.gz"
 
 
+def page_id(fingerprint: int) -> str:
+    """Of the signed fingerprint of a URL (``crawler/urls.py``): its 16 hex digits, unsigned."""
+    return f"{fingerprint & (1 << 64) - 1:016x}"
+
+
 class Page(msgspec.Struct, frozen=True):
     info: PageInfo
     body: bytes
