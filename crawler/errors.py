@@ -6,7 +6,8 @@
     ├── ConfigurationError      a setting or an argument has a value we cannot work with
     ├── EngineError             Redis, the store or the index cannot be used
     │   ├── EngineUnavailable   not there, or not there any more: waiting may help
-    │   └── EngineRefused       there, but says no: wrong password, wrong version, wrong partitions
+    │   ├── EngineRefused       there, but says no: wrong password, wrong version, wrong partitions
+    │   └── Damaged             what was kept cannot be read back: cut off, changed, or not ours; names the file
     ├── BadQuery                a search that makes no sense, or asks for more than is allowed
     ├── BadUrl                  a seed or link that is no crawlable URL; carries the drop reason
     └── CannotTravel            a Request that cannot be written to the queue; names the field
@@ -34,6 +35,10 @@ class EngineUnavailable(EngineError):
 
 
 class EngineRefused(EngineError):
+    pass
+
+
+class Damaged(EngineError):
     pass
 
 

@@ -20,6 +20,18 @@ USER_AGENT = "Orbweaver/0.1 (web crawler; set USER_AGENT to name its operator)"
 DATA_DIR = "./data"
 # embedded:, redis://, rediss://, unix://, redis+sentinel://h1:p,h2:p/service/db, redis+cluster://h1:p,h2:p
 REDIS_URL = "embedded:"
+# Where pages are kept: file: and a directory, or s3://bucket/prefix. As it stands here it means DATA_DIR/store.
+# Keys for S3 come from where every AWS tool finds them (AWS_ACCESS_KEY_ID and so on, ~/.aws, the machine's role) and
+# not from settings, because Scrapy logs those.
+STORE_URL = "file:./data/store"
+STORE_FORMAT = "html"  # html: one pages/<day>/<id>.html.gz each; warc: warc/<day>/<worker>-<serial>.warc.gz
+# Waits until the disk has written, so that not even a power cut loses a page that the frontier counts as done.
+STORE_SYNC = True
+WARC_MAX_BYTES = 1_000_000_000  # a WARC file is closed at about this size: the customary one
+S3_ENDPOINT_URL = ""  # of a server other than Amazon's, such as http://127.0.0.1:8333
+S3_REGION = ""  # by default what the AWS environment says, else us-east-1
+S3_CREATE_BUCKET = False  # a bucket that is not there is more often misspelt than missing
+S3_REQUESTS_AT_ONCE = 16  # of one process; more helps only where the server is far away
 # Spiders written for scrapy-redis have a Redis client of their own: with this class it takes all those URLs too.
 REDIS_PARAMS = {"redis_cls": "crawler.frontier.blocking.BlockingRedis"}
 

@@ -35,6 +35,11 @@ def page_key(day: str, id_: str) -> str:
     return f"pages/{day}/{id_}.html.gz"
 
 
+def page_id(fingerprint: int) -> str:
+    """Of the signed fingerprint of a URL (``crawler/urls.py``): its 16 hex digits, unsigned."""
+    return f"{fingerprint & (1 << 64) - 1:016x}"
+
+
 class Page(msgspec.Struct, frozen=True):
     info: PageInfo
     body: bytes

@@ -1,0 +1,85 @@
+"""Is there a bucket, and may we write to it? Asked once, with boto3, which knows all of the service."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from crawler.errors import EngineRefused
+from crawler.storage.s3_errors import explain
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+DEFAULT_REGION = "us-east-1"  # what servers other than Amazon's call theirs
+ABANDONED_UPLOAD_DAYS = 7
+
+
+@dataclass(frozen=True)
+class S3Place:
+    bucket: str
+    prefix: str = ""
+    endpoint_url: str = ""
+    region: str = ""
+    create_bucket: bool = False
+
+    def __str__(self) -> str:
+        return f"the bucket {self.bucket} at {self.endpoint_url or 'Amazon S3'}"
+
+
+def open_session(place: S3Place) -> boto3.Session:
+    """With the keys of the environment, of ~/.aws or of the machine's role, in boto3's order."""
+    try:
+        session = boto3.Session(region_name=place.region or None)
+        if not session.region_name:
+            session = boto3.Session(region_name=DEFAULT_REGION)
+        credentials = session.get_credentials()
+    except BotoCoreError as error:
+        raise explain(error, str(place)) from None
+    if credentials is None:
+        raise EngineRefused(f"there are no keys for {place}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    return session
+
+
+def check_bucket(session: boto3.Session, place: S3Place) -> None:
+    client: S3Client = session.client(
+        "s3",
+        endpoint_url=place.endpoint_url or None,
+        config=Config(
+            connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 3, "mode": "standard"},
+            s3={"addressing_style": "path"} if place.endpoint_url else {},
+        ),
+    )  # fmt: skip
+    try:
+        try:
+            client.head_bucket(Bucket=place.bucket)
+        except ClientError as error:
+            is_missing = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404
+            if not is_missing or not place.create_bucket:
+                raise
+            _create(client, place, session.region_name)
+    except (BotoCoreError, ClientError) as error:
+        raise explain(error, str(place)) from None
+    finally:
+        client.close()
+
+
+def _create(client: "S3Client", place: S3Place, region: str) -> None:
+    options: dict[str, Any] = {}
+    if region != DEFAULT_REGION:
+        options["CreateBucketConfiguration"] = {"LocationConstraint": region}
+    try:
+        client.create_bucket(Bucket=place.bucket, **options)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") != "BucketAlreadyOwnedByYou":  # another worker was first
+            raise
+    # Parts of an upload that broke off are not listed, but they are paid for.
+    rule: Any = {
+        "ID": "abandoned-uploads",
+        "Status": "Enabled",
+        "Filter": {"Prefix": ""},
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": ABANDONED_UPLOAD_DAYS},
+    }
+    client.put_bucket_lifecycle_configuration(Bucket=place.bucket, LifecycleConfiguration={"Rules": [rule]})
