@@ -119,7 +119,7 @@ def _read_url(url: str) -> tuple[str, Path, str, str, str, str]:
     name = unquote(parts.path.strip("/")) or "pages"
     if not INDEX_NAME.fullmatch(name):
         raise ConfigurationError(
-            f"INDEX_URL names an index {name!r}; it must be of a-z, 0-9, '.', '_' and '-', and begin with a letter or digit"
+            f"INDEX_URL names an index {name!r}; use a-z, 0-9, '.', '_' and '-', and a letter or digit to begin with"
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     server = f"{transport}://{host}:{port}"

@@ -14,8 +14,8 @@ TIE_BREAKER = 0.3
 # On top, when the words of a query stand together and in order.
 TOGETHER_WEIGHTS = {"title": 4.0, "headings": 2.5, "anchors": 2.0, "content": 1.0}
 
-# Stems of these are indexed beside the words, so that "crawling" finds "crawl"; a page of no known language is taken for
-# English, as most of those are.
+# Stems of these are indexed beside the words, so that "crawling" finds "crawl"; a page of no known language is taken
+# for English, as most of those are.
 STEMMED_FIELDS = ("title", "headings", "anchors", "content")
 DEFAULT_LANGUAGE = "en"
 

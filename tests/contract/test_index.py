@@ -271,8 +271,8 @@ def test_copies_can_be_asked_for(searched):
 def test_a_document_comes_back_as_it_was(open_index):
     full = Document(
         id="0123456789abcdef", url="https://example.org/ä?q=1", title="T <b>", description="d", keywords=["k", "l m"],
-        headings="h", content="c\n\nd 𝄞", anchors="a", host="example.org", lang="en", depth=3, status=203, fetched_at=T0,
-        published_at=T0 - 5, content_hash="f" * 64, simhash=2**64 - 1, duplicate_of="x", similar_to="y",
+        headings="h", content="c\n\nd 𝄞", anchors="a", host="example.org", lang="en", depth=3, status=203,
+        fetched_at=T0, published_at=T0 - 5, content_hash="f" * 64, simhash=2**64 - 1, duplicate_of="x", similar_to="y",
         html_key="pages/2026-01-01/0123456789abcdef.html.gz", crawl="c1",
     )  # fmt: skip
 
