@@ -34,6 +34,13 @@ S3_CREATE_BUCKET = False  # a bucket that is not there is more often misspelt th
 S3_REQUESTS_AT_ONCE = 16  # of one process; more helps only where the server is far away
 # Spiders written for scrapy-redis have a Redis client of their own: with this class it takes all those URLs too.
 REDIS_PARAMS = {"redis_cls": "crawler.frontier.blocking.BlockingRedis"}
+# file:DIRECTORY (tantivy, in this process), elasticsearch+https://user:password@host:9200/pages, opensearch+https://…
+INDEX_URL = "file:./data/index"
+INDEX_CA_FILE = ""  # an authority of one's own that signed the certificate of Elasticsearch or OpenSearch
+INDEX_TIMEOUT_SECONDS = 30.0  # for one request to such a server: a bulk of large pages takes seconds
+INDEX_BATCH_DOCUMENTS = 500  # in one commit or bulk: each costs the same for one document as for hundreds
+INDEX_BATCH_BYTES = 8 * 1024 * 1024  # of text in one commit or bulk; servers refuse bulks of 100 MB
+INDEX_HEAP_BYTES = 64 * 1024 * 1024  # what the embedded writer holds before it writes a segment; at least 15 MB
 
 # --- Frontier --------------------------------------------------------------------------------
 

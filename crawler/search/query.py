@@ -8,6 +8,10 @@ FIELDS = ("title", "description", "keywords", "headings", "content", "anchors", 
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """Letters and digits only, in the case they were typed in: ``read_csv`` comes as a Phrase of two. A wildcard has
+    its ``*`` and ``?`` in the text, a prefix has lost its star, a fuzzy word its tilde.
+    """
+
     text: str
     field: str = ""  # all fields
     kind: Literal["exact", "fuzzy", "prefix", "wildcard"] = "exact"

@@ -1,0 +1,49 @@
+"""Which words does the embedded index know that begin so, or that look nearly so?"""
+
+from tantivy import Query as Tantivy
+
+from crawler.search.analysis import fold, plain_analyzer, title_analyzer
+from crawler.search.embedded_reader import Snapshot
+from crawler.search.embedded_schema import LONGEST_TITLE_TERM, schema
+from crawler.search.spelling import best_correction, edits
+
+WORD_FIELDS = ("content", "title")
+LONGEST_PREFIX = 100  # characters
+MOST_NEIGHBOURS = 2000  # words that begin alike, the commonest, among which a correction is looked for
+
+
+def complete(snapshot: Snapshot, prefix: str, most: int) -> list[str]:
+    typed = " ".join(prefix.split())[:LONGEST_PREFIX]
+    if not typed or most < 1:
+        return []
+    found: dict[str, int] = {}
+    terms = plain_analyzer().analyze(typed)
+    if terms and typed[-1].isalnum():
+        head = typed[: typed.rfind(" ") + 1]  # only the last word is completed
+        for name in WORD_FIELDS:
+            for word, number in snapshot.searcher.terms_with_prefix(name, terms[-1], limit=most):
+                found[head + word] = max(number, found.get(head + word, 0))
+    for start in title_analyzer().analyze(typed):
+        for term, number in snapshot.searcher.terms_with_prefix("title_start", start, limit=most):
+            found[_title(snapshot, term)] = number
+    return sorted(found, key=lambda text: (-found[text], text))[:most]
+
+
+def _title(snapshot: Snapshot, term: str) -> str:
+    """As its page writes it."""
+    query = Tantivy.term_query(schema(), "title_start", term, "basic")
+    hits = snapshot.searcher.search(query, limit=1, count=False).hits
+    return " ".join(snapshot.read(hits[0][1]).title.split())[:LONGEST_TITLE_TERM] if hits else term
+
+
+def correct(snapshot: Snapshot, word: str) -> str:
+    term = fold(word)
+    if not term:
+        return ""
+    searcher = snapshot.searcher
+    known = {near: searcher.doc_freq("content", near) + searcher.doc_freq("title", near) for near in edits(term)}
+    for name in WORD_FIELDS:
+        for near, number in searcher.terms_with_prefix(name, term[:2], limit=MOST_NEIGHBOURS):
+            known[near] = max(number, known.get(near, 0))
+    own = searcher.doc_freq("content", term) + searcher.doc_freq("title", term)
+    return best_correction(term, own, known)

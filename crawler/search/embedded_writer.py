@@ -1,0 +1,121 @@
+"""How do documents get into the embedded index, each once and never an older one over a newer? Calls block."""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+
+import tantivy
+
+from crawler.errors import EngineUnavailable
+from crawler.search.cleaning import Unfit, prepare
+from crawler.search.document import Document
+from crawler.search.embedded_files import IndexFiles, WriterLock
+from crawler.search.embedded_reader import Reader
+from crawler.search.embedded_schema import encode, key_of
+from crawler.search.index import Poison
+
+# One thread writes one segment a commit; more would write as many small ones, which then have to be merged.
+THREADS = 1
+
+
+class Writer:
+    def __init__(self, files: IndexFiles, reader: Reader, heap_bytes: int) -> None:
+        self._files = files
+        self._reader = reader
+        self._heap_bytes = heap_bytes
+        self._lock = threading.Lock()
+        self._process_lock = WriterLock(files.path / "writer.lock")
+        self._writer: tantivy.IndexWriter | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return self._process_lock.is_held
+
+    def try_lock(self) -> bool:
+        with self._lock:
+            return self._process_lock.try_lock()
+
+    def write(self, documents: Sequence[Document]) -> list[Poison]:
+        poison: list[Poison] = []
+        newest: dict[str, Document] = {}
+        for document in documents:
+            try:
+                fit = prepare(document)
+            except Unfit as error:
+                poison.append(Poison(document, str(error)))
+                continue
+            known = newest.get(fit.id)
+            if known is None or known.fetched_at <= fit.fetched_at:
+                newest[fit.id] = fit
+        with self._lock:
+            self._process_lock.require()
+            if newest:
+                self._add(list(newest.values()))
+        return poison
+
+    def _add(self, documents: list[Document]) -> None:
+        # Only this process writes and every write is committed, so that this is what is there.
+        versions = self._reader.snapshot().versions([document.id for document in documents])
+        with self._transaction() as writer:
+            for document in documents:
+                version = versions.get(key_of(document.id))
+                if version is not None:
+                    if version > document.fetched_at:
+                        continue
+                    writer.delete_documents_by_term("id", document.id)
+                writer.add_document(encode(document))
+
+    def delete(self, ids: Sequence[str]) -> None:
+        with self._lock:
+            self._process_lock.require()
+            if ids:
+                with self._transaction() as writer:
+                    for id_ in ids:
+                        writer.delete_documents_by_term("id", id_)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._process_lock.require()
+            self._drop_writer()
+            known = self._files.read_format()
+            self._files.switch(self._files.begin(known.generation if known else 0))
+
+    def optimise(self) -> None:
+        """Written anew: one segment after the other, full ones, and without the documents that were replaced."""
+        with self._lock:
+            self._process_lock.require()
+            self._drop_writer()
+            generation = self._files.begin(self._files.current())
+            target = self._files.open(generation).writer(self._heap_bytes, THREADS)
+            for documents in self._reader.snapshot().documents():
+                for document in documents:
+                    target.add_document(encode(document))
+            target.commit()
+            target.wait_merging_threads()
+            self._files.switch(generation)
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop_writer()
+            self._process_lock.release()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[tantivy.IndexWriter]:
+        try:
+            if self._writer is None:
+                self._writer = self._files.open(self._files.current()).writer(self._heap_bytes, THREADS)
+            yield self._writer
+            self._writer.commit()
+        except BaseException as error:
+            # Nothing of it is committed. A writer that has failed once (a full disk) fails for ever: the next is new.
+            self._writer = None
+            if isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException":
+                raise EngineUnavailable(
+                    f"the index in {self._files.path} could not be written ({error}): is the disk full?"
+                ) from error
+            raise
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.wait_merging_threads()
