@@ -35,6 +35,7 @@ S3_REQUESTS_AT_ONCE = 16  # of one process; more helps only where the server is 
 # Spiders written for scrapy-redis have a Redis client of their own: with this class it takes all those URLs too.
 REDIS_PARAMS = {"redis_cls": "crawler.frontier.blocking.BlockingRedis"}
 # file:DIRECTORY (tantivy, in this process), elasticsearch+https://user:password@host:9200/pages, opensearch+https://…
+# As it stands here it means DATA_DIR/index.
 INDEX_URL = "file:./data/index"
 INDEX_CA_FILE = ""  # an authority of one's own that signed the certificate of Elasticsearch or OpenSearch
 INDEX_TIMEOUT_SECONDS = 30.0  # for one request to such a server: a bulk of large pages takes seconds
@@ -255,7 +256,24 @@ DOWNLOADER_MIDDLEWARES = {
 }
 PAGE_LOG = True  # one JSON line per page in DATA_DIR/crawls/<crawl>/pages.jsonl
 ITEM_PIPELINES = {
+    "crawler.pipelines.keep.KeepPipeline": 200,  # before the log: what is in the log is safe
     "crawler.pipelines.pages.PageLogPipeline": 300,
+}
+STORE_PAGES = True
+INDEX_PAGES = True
+# Equal pages of a crawl are stored once, and similar ones say of whom they are: about 100 bytes of Redis a page.
+FIND_DUPLICATES = True
+# What waits on disk, in DATA_DIR/spool, for a store or an index that is away; each may have so much, then the crawl
+# waits too.
+SPOOL_BYTES = 1024**3
+# Pages can be found so many seconds after they were fetched: the embedded index is written in rounds, and one with
+# hundreds of pages costs as much as one with a few.
+INDEX_ROUND_SECONDS = 3.0
+
+# Formats for -o and -O. Scrapy's own CSV lets a page's title be a formula in somebody's spreadsheet.
+FEED_EXPORTERS = {
+    "csv": "crawler.export.exporters.SafeCsvItemExporter",
+    "parquet": "crawler.export.exporters.ParquetItemExporter",
 }
 
 LOG_LEVEL = "INFO"

@@ -73,6 +73,10 @@ class Outlet(Generic[T]):
             self._note_away(error)
         self._task = asyncio.get_running_loop().create_task(self._do_rounds(), name=f"{self.name}-outlet")
 
+    @property
+    def waiting(self) -> str:
+        return f"{self._spool.size_bytes():,} bytes in {self._spool.directory}"
+
     async def put(self, item: T, size_bytes: int) -> None:
         await self._batcher.put(item, size_bytes)
 

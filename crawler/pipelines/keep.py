@@ -23,7 +23,7 @@ from crawler.pipelines.documents import make_document
 from crawler.pipelines.outlets import Entry, make_index_outlet, make_store_outlet
 from crawler.search.document import Document
 from crawler.search.opening import open_index
-from crawler.storage.opening import open_store
+from crawler.storage.opening import build_store
 from crawler.storage.page import Page, PageInfo, page_id, page_key
 from crawler.urls import canonicalise, fingerprint
 
@@ -48,7 +48,7 @@ class KeepPipeline:
     def __init__(self, crawler: Crawler, config: KeepConfig) -> None:
         self._crawler = crawler
         self._config = config
-        self._store_engine = open_store(config.store) if config.store_pages else None
+        self._store_engine = build_store(config.store) if config.store_pages else None
         self._index_engine = open_index(config.index) if config.index_pages else None
         self._store = make_store_outlet(self._store_engine, config.spool("store")) if self._store_engine else None
         self._index = None

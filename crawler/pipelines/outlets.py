@@ -59,5 +59,5 @@ def make_index_outlet(index: Index, spool: Spool, round_seconds: float) -> Outle
 
     route: Route[Entry] = Route("index", index.open, send, _encoder.encode, msgspec.msgpack.Decoder(Entry).decode)
     if isinstance(index, EmbeddedIndex):
-        route = route._replace(take_turn=index.take_turn, end_turn=index.end_turn)
+        route = route._replace(take_turn=index.try_lock, end_turn=index.unlock)
     return Outlet(route, spool, INDEX_LIMITS, round_seconds)

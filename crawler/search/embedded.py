@@ -43,6 +43,10 @@ class EmbeddedIndex:
         """Whether this process may write now. Held until ``close``; ``write`` asks for it too."""
         return await self._in_thread(self._writer.try_lock)
 
+    async def unlock(self) -> None:
+        """Another process may write from here on."""
+        await self._in_thread(self._writer.close)
+
     async def write(self, documents: Sequence[Document]) -> list[Poison]:
         return await self._in_thread(self._writer.write, documents)
 

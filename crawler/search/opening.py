@@ -25,6 +25,7 @@ EXAMPLES = "use file:./data/index, elasticsearch+https://host:9200/pages or open
 # What both servers accept as the name of an index.
 INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 DEFAULT_PORT = 9200
+IN_DATA_DIR = "file:./data/index"  # the default of INDEX_URL: follows DATA_DIR, as the other embedded engines do
 
 ENGINES = {
     "file": ("crawler.search.embedded", "EmbeddedIndex"),
@@ -50,8 +51,11 @@ class IndexConfig:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> "IndexConfig":
         reader = SettingsReader(settings)
+        url = reader.text("INDEX_URL")
+        if url == IN_DATA_DIR:
+            url = f"file:{Path(reader.text('DATA_DIR')).expanduser().absolute() / 'index'}"
         return cls.from_url(
-            reader.text("INDEX_URL"),
+            url,
             ca_file=reader.path("INDEX_CA_FILE"),
             timeout_seconds=reader.number("INDEX_TIMEOUT_SECONDS", 0.1, 3600),
             batch_documents=reader.whole("INDEX_BATCH_DOCUMENTS", 1, 100_000),
