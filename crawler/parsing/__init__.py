@@ -1,0 +1,46 @@
+"""What does a response say? ``parse`` reads it by its type; ``parse_page`` is for those who know that it is HTML.
+
+html.py         a page of HTML, from bytes to a Page
+page.py         what is known of a page that was read
+kinds.py        which of the readers fits a response
+plain.py        plain text
+pdf.py          PDF, read by another process (pdf_reader.py)
+
+charset.py      which characters the bytes mean
+nesting.py      up to where a page can be read
+links.py        links, wishes, meta elements: found by one selector
+text.py         visible text, headings, anchors (elements.py says what each element does)
+boilerplate.py  the text without menus, headers and footers
+metadata.py, json_ld.py, dates.py    what a page says about itself
+language.py     which language it is in (languages.py holds the words)
+similarity.py   simhash: whether two texts are nearly the same
+"""
+
+from crawler.parsing.boilerplate import main_text
+from crawler.parsing.html import MAX_TITLE_LENGTH, OBEY_ALL, parse_page
+from crawler.parsing.kinds import find_kind, parse
+from crawler.parsing.links import MAX_LINKS, NOFOLLOW, TOO_MANY_LINKS
+from crawler.parsing.nesting import MAX_NESTING
+from crawler.parsing.page import Page
+from crawler.parsing.pdf import parse_pdf
+from crawler.parsing.plain import parse_plain
+from crawler.parsing.similarity import NEAR_BITS, hamming, simhash
+
+__all__ = [
+    "MAX_LINKS",
+    "MAX_NESTING",
+    "MAX_TITLE_LENGTH",
+    "NEAR_BITS",
+    "NOFOLLOW",
+    "OBEY_ALL",
+    "TOO_MANY_LINKS",
+    "Page",
+    "find_kind",
+    "hamming",
+    "main_text",
+    "parse",
+    "parse_page",
+    "parse_pdf",
+    "parse_plain",
+    "simhash",
+]

@@ -1,0 +1,48 @@
+"""The process that reads one PDF: from standard input, as JSON to standard output. Started by ``pdf``, as source text.
+
+PDFium is C++: fast, and made for hostile files, but a fault in it ends its process. So this one has nothing to lose: no
+environment, no more memory and CPU time than it is given, and it is killed if it hangs. It imports nothing of ours.
+"""
+
+import json
+import resource
+import sys
+
+
+def main(megabytes: int, cpu_seconds: int, max_pages: int, max_characters: int) -> None:
+    for limit, value in (
+        (resource.RLIMIT_AS, megabytes << 20),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),  # it has nothing to write but the pipe
+    ):
+        resource.setrlimit(limit, (value, value))
+    try:
+        import pypdfium2
+    except ImportError:
+        answer({"trouble": "PDF needs pypdfium2: pip install -r requirements.txt"})
+        return
+    try:
+        document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
+        length, texts, pages = 0, [], len(document)
+        for number in range(min(pages, max_pages)):
+            text = document[number].get_textpage().get_text_bounded()
+            texts.append(text)
+            length += len(text)
+            if length > max_characters:
+                break
+        told = document.get_metadata_dict(skip_empty=True)
+    except (pypdfium2.PdfiumError, ValueError, MemoryError) as error:
+        answer({"trouble": f"this PDF cannot be read: {error or type(error).__name__}"})
+        return
+    text = "\n".join(texts)
+    answer({"text": text[:max_characters], "told": told, "is_cut": len(texts) < pages or len(text) > max_characters})
+
+
+def answer(found: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(found))  # ASCII: lone surrogates of a PDF travel as escapes
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:5]))

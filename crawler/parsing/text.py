@@ -1,0 +1,241 @@
+"""What does a reader of a page see? Its visible text line by line, its headings, and what its links are called.
+
+Lexbor writes the tree out again: that is regular markup, whatever the page was, in which ``<`` and ``>`` stand for tags
+alone. So one pass over the tags is enough, and takes linear time for any page.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crawler.parsing.elements import HAVE_NO_END, INLINE, KINDS, RAW, REPLACED, ROLES, ZONES, Kind, Zone
+
+MAX_TEXT_LENGTH = 1_000_000
+MAX_HEADINGS = 200
+MAX_HEADING_LENGTH = 300
+MAX_ANCHORS = 10_000
+MAX_ANCHOR_LENGTH = 100
+_MAX_TIMES = 5
+_WINDOW = 200_000  # characters of markup whose tags are in memory at a time
+_PERMALINK = ["¶"]  # which documentation shows beside a heading that is pointed at
+
+_TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
+_MAY_HIDE = re.compile(r' hidden="|display:', re.IGNORECASE)
+_HIDES = re.compile(r' hidden="(?!until-found)| style="[^"]*?display:\s*none', re.IGNORECASE)
+_HREF = re.compile(r' href="([^"]++)"')
+_ALT = re.compile(r' alt="([^"]++)"')
+_OTHER_NAME = re.compile(r' (?:aria-label|title)="([^"]++)"')
+_DATETIME = re.compile(r' datetime="([^"]{4,64})"')
+_ROLE = re.compile(r' role="([a-z]++)"', re.IGNORECASE)
+_INVISIBLE = str.maketrans("", "", "\xad\u200b")  # where a word may be broken: in the middle of it
+
+
+@dataclass(slots=True)
+class Text:
+    lines: list[str] = field(default_factory=list)
+    link_lengths: list[int] = field(default_factory=list)  # for each line: how much of it is links
+    zones: list[Zone] = field(default_factory=list)  # for each line: where it stands
+    headings: list[str] = field(default_factory=list)
+    heading_lines: set[int] = field(default_factory=set)
+    anchors: dict[str, str] = field(default_factory=dict)  # what links are called, by their href
+    times: list[str] = field(default_factory=list)  # <time datetime> within the content
+    is_cut: bool = False
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def read_text(html: str) -> Text:
+    """``html`` is what lexbor wrote of a body."""
+    html = RAW.sub("", html)
+    if "\xad" in html or "\u200b" in html:
+        html = html.translate(_INVISIBLE)
+    may_hide = _MAY_HIDE.search(html) is not None
+    if not may_hide:
+        html = INLINE.sub("", html)
+    reader = _Reader()
+    reader.read(html, may_hide)
+    return reader.text
+
+
+def unescape(text: str) -> str:
+    """Of what lexbor escapes; its own output has no other entities."""
+    if "&" not in text:
+        return text
+    text = text.replace("&nbsp;", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
+    return text.replace("&amp;", "&")
+
+
+def _tags(html: str) -> Iterator[tuple[str, str, str]]:
+    """The text before a tag, its name, its attributes."""
+    start = 0
+    while start < len(html):
+        end = html.find(">", start + _WINDOW) + 1 or len(html)
+        yield from _TAG.findall(html, start, end)
+        start = end
+
+
+def _skip(tags: Iterator[tuple[str, str, str]], name: str) -> None:
+    """To the end of an element that is open."""
+    depth = 1
+    name_end = f"/{name}"
+    for _, other, _ in tags:
+        if other == name:
+            depth += 1
+        elif other == name_end:
+            depth -= 1
+            if not depth:
+                return
+
+
+@dataclass(slots=True)
+class _Link:
+    href: str
+    attributes: str
+    line: int  # where it began: how many lines there were before it
+    piece: int  # and how many pieces of its line
+    alts: list[str] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.text = Text()
+        self._pieces: list[str] = []  # of the line that is being read
+        self._length = 0
+        self._link_length = 0
+        self._links: list[_Link] = []  # that are open
+        self._heading_at = -1  # the line that the open heading began with
+        self._zone = Zone.UNKNOWN
+        # The element that made the zone, and how many of its name are open. Markup is balanced: no other name counts.
+        self._zone_name = self._zone_end = ""
+        self._zone_depth = 0
+        self._outer_zones: list[tuple[Zone, str, int]] = []
+
+    def read(self, html: str, may_hide: bool) -> None:
+        pieces = self._pieces
+        find_kind = KINDS.get
+        tags = _tags(html)
+        for before, name, attributes in tags:
+            if before:
+                pieces.append(before)
+                if self._links:
+                    self._link_length += len(before)
+            kind = find_kind(name)
+            if may_hide and attributes and _HIDES.search(attributes) and name not in HAVE_NO_END:
+                _skip(tags, name)
+            elif kind is None:
+                continue
+            elif kind is Kind.BLOCK:
+                if pieces:
+                    self._end_line()
+                if name == self._zone_name:
+                    self._zone_depth += 1
+                elif name == self._zone_end:
+                    self._leave_zone()
+                elif attributes and " role=" in attributes and (role := _ROLE.search(attributes)):
+                    self._enter_zone(name, ROLES.get(role[1].lower(), Zone.UNKNOWN))
+            else:
+                self._read_special(kind, name, attributes, tags)
+            if self._length > MAX_TEXT_LENGTH:
+                self.text.is_cut = True
+                break
+        self._end_line()
+
+    def _read_special(self, kind: Kind, name: str, attributes: str, tags: Iterator[tuple[str, str, str]]) -> None:
+        if kind is Kind.LINK:
+            href = _HREF.search(attributes)
+            # A link within the page leads nowhere else, and needs no name.
+            known = unescape(href[1]).strip() if href and href[1][0] != "#" else ""
+            self._links.append(_Link(known, attributes, len(self.text.lines), len(self._pieces)))
+        elif kind is Kind.LINK_END:
+            if self._links:
+                self._close_link(self._links.pop())
+        elif kind is Kind.GAP:
+            self._pieces.append(" ")
+        elif kind is Kind.IMAGE:
+            self._pieces.append(" ")
+            if self._links and (alt := _ALT.search(attributes)):
+                self._links[-1].alts.append(alt[1])
+        elif kind is Kind.HEADING:
+            self._end_line()
+            self._heading_at = len(self.text.lines)
+        elif kind is Kind.HEADING_END:
+            self._end_line()
+            self._end_heading()
+        elif kind is Kind.UNSEEN:
+            if name == "dialog" and " open=" in attributes:
+                self._end_line()
+                return
+            _skip(tags, name)
+            if name in REPLACED:
+                self._pieces.append(" ")
+        elif kind is Kind.ZONE:
+            self._end_line()
+            if name == self._zone_name:
+                self._zone_depth += 1
+            elif name != "header" or self._zone is not Zone.CONTENT:  # an article's header has its title
+                self._enter_zone(name, ZONES[name])
+        elif self._zone is Zone.CONTENT and len(self.text.times) < _MAX_TIMES:  # of a time
+            self.text.times.extend(_DATETIME.findall(attributes)[:1])
+
+    # --- Lines -------------------------------------------------------------------------------
+
+    def _end_line(self) -> None:
+        line = " ".join(unescape("".join(self._pieces)).split())
+        self._pieces.clear()
+        if line:
+            text = self.text
+            line = line[: MAX_TEXT_LENGTH - self._length]
+            self._length += len(line) + 1
+            text.lines.append(line)
+            text.link_lengths.append(self._link_length)
+            text.zones.append(self._zone)
+        self._link_length = 0
+
+    def _end_heading(self) -> None:
+        text = self.text
+        if 0 <= self._heading_at < len(text.lines):
+            text.heading_lines.update(range(self._heading_at, len(text.lines)))
+            # The headings of a menu say nothing about the page.
+            if self._zone is not Zone.BOILERPLATE and len(text.headings) < MAX_HEADINGS:
+                heading = " ".join(
+                    line[:MAX_HEADING_LENGTH] for line in text.lines[self._heading_at : self._heading_at + 10]
+                )
+                text.headings.append(heading[:MAX_HEADING_LENGTH])
+        self._heading_at = -1
+
+    def _close_link(self, link: _Link) -> None:
+        lines, pieces = self.text.lines, self._pieces
+        is_one_line = link.line == len(lines)
+        first = link.piece if is_one_line else 0
+        if pieces[first:] == _PERMALINK:
+            del pieces[first:]
+        anchors = self.text.anchors
+        if not link.href or link.href in anchors or len(anchors) >= MAX_ANCHORS:
+            return
+        # Enough for the longest anchor, and a bound: links may hold each other, and all of the page.
+        words = [piece[:1000] for piece in pieces[first : first + 50]]
+        if not is_one_line:
+            words = [*(f"{line[:1000]} " for line in lines[link.line : link.line + 10]), *words]
+        name = " ".join(unescape("".join(words)).split())
+        if link.alts:
+            alt = " ".join(unescape(" ".join(link.alts[:10])[:1000]).split())
+            name = name if alt in name else f"{alt} {name}".rstrip()
+        elif not name and (other := _OTHER_NAME.search(link.attributes)):
+            name = " ".join(unescape(other[1][:1000]).split())
+        if name:
+            anchors[link.href] = name[:MAX_ANCHOR_LENGTH].rstrip()
+
+    # --- Zones -------------------------------------------------------------------------------
+
+    def _enter_zone(self, name: str, zone: Zone) -> None:
+        """Of elements that are open: what is in a menu is a menu, whatever it calls itself."""
+        if zone is not Zone.UNKNOWN and self._zone is not Zone.BOILERPLATE:
+            self._outer_zones.append((self._zone, self._zone_name, self._zone_depth))
+            self._zone, self._zone_name, self._zone_end, self._zone_depth = zone, name, f"/{name}", 1
+
+    def _leave_zone(self) -> None:
+        self._zone_depth -= 1
+        if not self._zone_depth:
+            self._zone, self._zone_name, self._zone_depth = self._outer_zones.pop()
+            self._zone_end = f"/{self._zone_name}" if self._zone_name else ""
