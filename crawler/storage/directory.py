@@ -13,6 +13,7 @@ import os
 import socket
 import stat
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
@@ -35,7 +36,7 @@ class DirectoryObjects:
         self.root = root
         self._sync = sync
         self._serial = count()
-        self._owner = f"{socket.gethostname()[:40]}-{os.getpid()}"
+        self._owner = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._checked_folders: set[Path] = set()
 
     async def open(self) -> None:
@@ -185,10 +186,11 @@ class DirectoryObjects:
             if whole and state.st_size - start > limit_bytes:
                 raise Damaged(f"{path} is damaged: it has {state.st_size} bytes, and {limit_bytes} are the most it may")
             stream.seek(start)
+            wanted = min(limit_bytes, max(state.st_size - start, 0))
             parts = []
-            while limit_bytes > 0 and (part := stream.read(limit_bytes)):
+            while wanted and (part := stream.read(wanted)):
                 parts.append(part)
-                limit_bytes -= len(part)
+                wanted -= len(part)
             return b"".join(parts)
 
     def _locate(self, key: str) -> Path:
