@@ -144,6 +144,9 @@ ALLOWED_CONTENT_TYPES = [
     "text/plain",
 ]  # fmt: skip
 
+# PDF files are fetched and read too: their text is found, and is slow to get at (each has a process of its own).
+PARSE_PDF = False
+
 # What pages ask of crawlers. Each can be switched off, for a site of one's own.
 OBEY_META_ROBOTS = True  # <meta name="robots">, and one that names the first word of USER_AGENT
 OBEY_X_ROBOTS_TAG = True  # the same as a header
@@ -259,8 +262,9 @@ ITEM_PIPELINES = {
     "crawler.pipelines.keep.KeepPipeline": 200,  # before the log: what is in the log is safe
     "crawler.pipelines.pages.PageLogPipeline": 300,
 }
-STORE_PAGES = True
-INDEX_PAGES = True
+STORE_PAGES = True  # bodies, in STORE_URL: what everything else can be made from again
+INDEX_MAIN_TEXT = False  # without menus, headers and footers; smaller, and now and then it misses a part of the page
+INDEX_PAGES = True  # texts, in INDEX_URL, so that pages can be found
 # Equal pages of a crawl are stored once, and similar ones say of whom they are: about 100 bytes of Redis a page.
 FIND_DUPLICATES = True
 # What waits on disk, in DATA_DIR/spool, for a store or an index that is away; each may have so much, then the crawl

@@ -29,8 +29,11 @@ from crawler.frontier.frontier import Frontier, Status
 
 ROOT = Path(__file__).parent.parent
 CRAWL = "faults"
-# Loopback hosts, no politeness, every depth, and a worker that looks around often: a test has no time to wait.
+# Loopback hosts, no politeness, every depth, and a worker that looks around often: a test has no time to wait. Pages
+# are kept where that is what is tested.
 FAST: dict[str, Any] = {
+    "STORE_PAGES": 0,
+    "INDEX_PAGES": 0,
     "ALLOW_PRIVATE": 1,
     "FRONTIER_RATE": 0,
     "FRONTIER_IDLE_SECONDS": 0.2,

@@ -1,4 +1,4 @@
-"""Formats of feed exports that Scrapy does not have, or has in a way that is not safe: ``FEED_EXPORTERS`` names them."""
+"""Which formats of feed exports does Scrapy not have, or not in a safe way? ``FEED_EXPORTERS`` names them."""
 
 import json
 from typing import IO, Any
@@ -32,7 +32,7 @@ class SafeCsvItemExporter(CsvItemExporter):
 
 
 class ParquetItemExporter(BaseItemExporter):
-    """Columns and their types are those of the first thousand items; what does not fit later is an error, not a loss."""
+    """Columns and types are those of the first thousand items; what does not fit later is an error, not a loss."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(dont_fail=True, **options)

@@ -110,7 +110,7 @@ class FrontierConfig:
             exclude=read_patterns("EXCLUDE", settings.get("EXCLUDE")),
             hosts_deny=read.path("HOSTS_DENY_FILE"),
             hosts_allow=read.path("HOSTS_ALLOW_FILE"),
-            skip_extensions=frozenset(word.removeprefix(".") for word in read.words("SKIP_EXTENSIONS")),
+            skip_extensions=_skip_extensions(read),
             traps=_trap_limits(read),
             queries_per_path=read.whole("TRAP_QUERIES_PER_PATH", 0, 1_000_000),
             host_backoff_max_seconds=read.number("HOST_BACKOFF_MAX_SECONDS", 0, 86400),
@@ -129,6 +129,11 @@ def check_name(what: str, value: str) -> str:
             f"{what} {value!r:.100} will not do: use up to 80 letters, digits, dots, dashes and underscores"
         )
     return value
+
+
+def _skip_extensions(read: SettingsReader) -> frozenset[str]:
+    skipped = {word.removeprefix(".") for word in read.words("SKIP_EXTENSIONS")}
+    return frozenset(skipped - {"pdf"} if read.flag("PARSE_PDF") else skipped)
 
 
 def _trap_limits(read: SettingsReader) -> TrapLimits:

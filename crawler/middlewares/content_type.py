@@ -30,9 +30,12 @@ class ContentTypeMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        allowed = frozenset(SettingsReader(crawler.settings).words("ALLOWED_CONTENT_TYPES"))
+        read = SettingsReader(crawler.settings)
+        allowed = frozenset(read.words("ALLOWED_CONTENT_TYPES"))
         if not allowed:
             raise NotConfigured
+        if read.flag("PARSE_PDF"):
+            allowed |= {"application/pdf"}
         middleware = cls(allowed)
         crawler.signals.connect(middleware.headers_received, signals.headers_received)
         return middleware

@@ -24,6 +24,7 @@ class KeepConfig:
     spool_bytes: int
     sync: bool
     index_round_seconds: float
+    main_text: bool
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> "KeepConfig":
@@ -39,6 +40,7 @@ class KeepConfig:
             spool_directory=frontier.data_dir / "spool",
             spool_bytes=read.whole("SPOOL_BYTES", 1024, 1 << 50),
             sync=read.flag("STORE_SYNC"),
+            main_text=read.flag("INDEX_MAIN_TEXT"),
             index_round_seconds=read.number("INDEX_ROUND_SECONDS", 0.05, 3600),
         )
 

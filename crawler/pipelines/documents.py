@@ -8,7 +8,7 @@ from crawler.storage.page import PageInfo
 from crawler.urls import canonicalise
 
 
-def make_document(info: PageInfo, parsed: ParsedPage, *, duplicate_of: str = "") -> Document:
+def make_document(info: PageInfo, parsed: ParsedPage, *, duplicate_of: str = "", main_text: bool = False) -> Document:
     return Document(
         id=info.id,
         url=info.url,
@@ -16,7 +16,7 @@ def make_document(info: PageInfo, parsed: ParsedPage, *, duplicate_of: str = "")
         description=parsed.description,
         keywords=parsed.keywords,
         headings="\n".join(parsed.headings),
-        content=parsed.text,
+        content=(main_text and parsed.main_text) or parsed.text,
         host=canonicalise(info.url).host,
         lang=parsed.lang,
         depth=info.depth,

@@ -109,7 +109,8 @@ class KeepPipeline:
         headers = {}
         if self._config.keep_headers:
             headers = {
-                name.decode("latin-1"): b", ".join(values).decode("latin-1") for name, values in response.headers.items()
+                name.decode("latin-1"): b", ".join(values).decode("latin-1")
+                for name, values in response.headers.items()
             }
         info = PageInfo(
             id=page_id(number), url=url.text, crawl=self._config.crawl, fetched_at=now_ms, status=response.status,
@@ -117,9 +118,14 @@ class KeepPipeline:
             depth=item["depth"], headers=headers,
         )  # fmt: skip
         canonical = page_id(fingerprint(item["canonical"])) if item["canonical"] else ""
-        document = make_document(info, parsed, duplicate_of=canonical)
+        document = make_document(info, parsed, duplicate_of=canonical, main_text=self._config.main_text)
         anchors = [(page_id(target), text) for target, text in item.anchors if text]
-        return Kept(Page(info, body), document, anchors, Fingerprint(number & UNSIGNED, now_ms // DAY_MS, sha256, document.simhash))
+        return Kept(
+            Page(info, body),
+            document,
+            anchors,
+            Fingerprint(number & UNSIGNED, now_ms // DAY_MS, sha256, document.simhash),
+        )
 
     async def _keep(self, kept: Kept) -> None:
         # Two links to one page, such as / and /index.html, are often fetched together: the second waits for the first.

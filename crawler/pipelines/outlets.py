@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -49,9 +48,7 @@ def make_index_outlet(index: Index, spool: Spool, round_seconds: float) -> Outle
     def add_anchors(entries: Sequence[Entry]) -> list[Document]:
         book.add(anchor for entry in entries for anchor in entry.anchors)
         texts = book.texts([entry.document.id for entry in entries])
-        return [
-            msgspec.structs.replace(entry.document, anchors=texts.get(entry.document.id, "")) for entry in entries
-        ]
+        return [msgspec.structs.replace(entry.document, anchors=texts.get(entry.document.id, "")) for entry in entries]
 
     async def send(entries: Sequence[Entry]) -> list[Rejected]:
         documents = await asyncio.to_thread(add_anchors, entries)

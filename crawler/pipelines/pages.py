@@ -53,6 +53,7 @@ class PageLogPipeline:
 
     def process_item(self, item: Any) -> Any:
         record = ItemAdapter(item).asdict()
+        record.pop("content", None)  # the store and the index have that
         record.setdefault("crawl", self._crawl)
         record.setdefault("fetched_at", datetime.now(UTC).isoformat(timespec="milliseconds"))
         line = (json.dumps(record, default=str, ensure_ascii=False) + "\n").encode("utf-8", "replace")

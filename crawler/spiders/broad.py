@@ -17,7 +17,7 @@ from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
 from crawler.frontier.seeds import read_seed
 from crawler.items import PageItem
-from crawler.parsing import parse_page
+from crawler.parsing import Page, find_kind, parse
 from crawler.robots.directives import Obedience
 from crawler.robots.rules import find_token
 from crawler.robots.sitemaps import SitemapPage, read_sitemap
@@ -80,10 +80,28 @@ class BroadSpider(Spider):
             for child in sitemap.children:
                 scheduler.add_sitemap(urljoin(response.url, child), level + 1)
 
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
-        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        wishes = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-        page = parse_page(response.body, response.url, content_type, wishes, self._obey)
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem] | AsyncIterator[PageItem]:
+        if find_kind(response.body, _content_type(response)) == "pdf":
+            return self._parse_apart(response)
+        return iter([self._tell(response, self._read(response))])
+
+    async def _parse_apart(self, response: Response) -> AsyncIterator[PageItem]:
+        """In a thread, because it takes long."""
+        yield self._tell(response, await asyncio.to_thread(self._read, response))
+
+    def _read(self, response: Response) -> Page:
+        headers = response.headers
+        return parse(
+            response.body,
+            response.url,
+            _content_type(response),
+            [value.decode("latin-1") for value in headers.getlist("X-Robots-Tag")],
+            self._obey,
+            content_language=(headers.get("Content-Language") or b"").decode("latin-1"),
+        )
+
+    def _tell(self, response: Response, page: Page) -> PageItem:
+        """The frontier of the links, and whoever keeps pages of the page."""
         depth = response.meta.get("depth", 0)
         canonical = page.canonical
         new: set[int] = set()
@@ -94,21 +112,29 @@ class BroadSpider(Spider):
             new = set(scheduler.add_links(response, [*links, *_navigated(response)]))
             if canonical and not scheduler.is_in_scope(canonical, depth):
                 canonical = None  # it is not crawled, so that this page stands for itself
-        item = {
+        fields = {
             "url": response.url,
             "status": response.status,
             "title": page.title,
+            "description": page.description,
+            "keywords": page.keywords,
+            "lang": page.lang,
             "depth": depth,
-            "content_type": content_type,
+            "content_type": _content_type(response),
             "bytes": len(response.body),
             "links": len(page.links),
             "canonical": canonical.text if canonical else "",
             "noindex": page.noindex,
+            "content": page.text,
         }
         if UNCHANGED in response.flags:
-            item[UNCHANGED] = True  # its body is that of the last fetch: who has it already may skip it
-        anchors = [(link.fingerprint, text) for link, text in zip(page.links, page.anchors, strict=True) if text]
-        yield PageItem(item, response, page, [anchor for anchor in anchors if anchor[0] in new])
+            fields[UNCHANGED] = True  # its body is that of the last fetch: who has it already may skip it
+        anchors = ((link.fingerprint, text) for link, text in zip(page.links, page.anchors, strict=True))
+        return PageItem(fields, response, page, [anchor for anchor in anchors if anchor[1] and anchor[0] in new])
+
+
+def _content_type(response: Response) -> str:
+    return (response.headers.get("Content-Type") or b"").decode("latin-1")
 
 
 def _youngest_first(page: SitemapPage) -> float:

@@ -32,7 +32,8 @@ def to_parquet(items: list[dict[str, Any]], **options: Any) -> list[dict[str, An
 
 
 @pytest.mark.parametrize(
-    "title", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "\uff1dcmd", '=HYPERLINK("x")']
+    "title",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "\uff1dcmd", '=HYPERLINK("x")'],
 )
 def test_no_cell_is_a_formula(title: str) -> None:
     [row] = to_csv({"title": title})
@@ -50,7 +51,9 @@ def test_a_list_cannot_hide_a_formula() -> None:
 
 
 def test_parquet_keeps_types() -> None:
-    items = [{"url": "a", "depth": 1, "score": 0.5, "tags": ["x"], "ok": True, "more": {"b": [1]}, "none": None, "e": []}]
+    items = [
+        {"url": "a", "depth": 1, "score": 0.5, "tags": ["x"], "ok": True, "more": {"b": [1]}, "none": None, "e": []}
+    ]
     assert to_parquet(items) == [{**items[0], "more": '{"b": [1]}'}]
 
 
