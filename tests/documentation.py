@@ -28,6 +28,7 @@ PACKAGES = {
 STARTS = {"python3-doc": "index.html", "git-doc": "git.html", "sqlite3-doc": "index.html"}
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 PHRASE_WORDS = 5
+_UNSEEN = ("script", "style", "title", "template", "noscript")
 _CONFIGURATION = """
 {user}
 daemon off;
@@ -76,11 +77,11 @@ class _Reader(HTMLParser):
             self.links.append(values["href"] or "")
         elif tag in ("iframe", "frame") and values.get("src"):
             self.links.append(values["src"] or "")
-        elif tag in ("script", "style"):
+        elif tag in _UNSEEN:
             self._hidden += 1
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("script", "style"):
+        if tag in _UNSEEN:
             self._hidden -= 1
 
     def handle_data(self, data: str) -> None:
@@ -150,19 +151,18 @@ class Documentation:
         return [f"http://{host}:{self.port}{path}" for host, status, path in hits if status == "200"]
 
     def phrases(self) -> dict[str, str]:
-        """For each page a phrase that is in no other; pages that have none, such as copies, are left out."""
-        words = {url: self._words(path) for url, path in self.pages.items()}
+        """For each page a phrase that is in no other; pages that have none, such as copies, are left out. A phrase is
+        never taken across elements, where one reader may see a space and another none.
+        """
         dice = random.Random(11)
         candidates: dict[str, list[str]] = {}
-        count: dict[str, int] = {}
-        for url, text in words.items():
-            starts = [at for at in range(len(text) - PHRASE_WORDS) if _is_plain(text[at : at + PHRASE_WORDS])]
-            candidates[url] = [
-                " ".join(text[at : at + PHRASE_WORDS]) for at in dice.sample(starts, min(30, len(starts)))
-            ]
-            count.update(dict.fromkeys(candidates[url], 0))
-        for text in words.values():
-            for phrase in {" ".join(text[at : at + PHRASE_WORDS]) for at in range(len(text))} & count.keys():
+        for url, path in self.pages.items():
+            found = [phrase for piece in self._read(path).text for phrase in _phrases(piece) if _is_plain(phrase)]
+            candidates[url] = dice.sample(found, min(30, len(found)))
+        count = dict.fromkeys((phrase for some in candidates.values() for phrase in some), 0)
+        for path in self.pages.values():
+            text = self._read(path).text
+            for phrase in {*_phrases("".join(text)), *_phrases(" ".join(text))} & count.keys():
                 count[phrase] += 1
         return {
             url: unique[0] for url, some in candidates.items() if (unique := [one for one in some if count[one] == 1])
@@ -175,9 +175,11 @@ class Documentation:
         reader.feed(path.read_text("utf-8", "replace"))
         return reader
 
-    def _words(self, path: Path) -> list[str]:
-        return re.findall(r"\w+|[^\w\s]", " ".join("".join(self._read(path).text).lower().split()))
+
+def _phrases(text: str) -> list[str]:
+    words = re.findall(r"\w+", text.lower())
+    return [" ".join(words[at : at + PHRASE_WORDS]) for at in range(len(words) - PHRASE_WORDS + 1)]
 
 
-def _is_plain(words: list[str]) -> bool:
-    return all(word.isascii() and word.isalpha() and len(word) > 1 for word in words)
+def _is_plain(phrase: str) -> bool:
+    return all(word.isascii() and word.isalpha() and len(word) > 1 for word in phrase.split())

@@ -1,4 +1,4 @@
-"""What do links call a page? Their texts are kept here until the page itself is indexed, which may be in another process.
+"""What do links call a page? Their texts are kept here until the page itself is indexed, perhaps by another process.
 
 Of each link only who first finds it says its text: that is one line a page and not forty, and it is the text by which
 the crawl came there. The file is this machine's: what links on pages that another machine fetched say is not known
