@@ -12,6 +12,7 @@ from crawler.parsing.text import Text, read_text
 
 _LONG_BYTES = 80  # a sentence; bytes, because a Chinese one has fewer characters
 _MOSTLY_LINKS = 0.5
+_ALL_LINKS = 0.9
 _NEAR_LINES = 4  # so far does a long line reach
 _FEWEST_CHARACTERS = 200  # less than this, and a fifth of the page, cannot be what it is about
 _SMALLEST_SHARE = 0.2
@@ -45,12 +46,13 @@ def _choose_lines(text: Text, candidates: list[int]) -> list[int]:
     last_long = -_NEAR_LINES
     for at in candidates:
         line = lines[at]
+        is_content = zones[at] is Zone.CONTENT  # as the page says, so that only lists of links are left out
         if at in heading_lines:
-            waiting.append(at)
-        elif link_lengths[at] >= _MOSTLY_LINKS * len(line):
+            (chosen if is_content else waiting).append(at)
+        elif link_lengths[at] >= (_ALL_LINKS if is_content else _MOSTLY_LINKS) * len(line):
             waiting.clear()
             last_long = -_NEAR_LINES
-        elif (len(line) if line.isascii() else len(line.encode())) >= _LONG_BYTES or zones[at] is Zone.CONTENT:
+        elif is_content or (len(line) if line.isascii() else len(line.encode())) >= _LONG_BYTES:
             chosen.extend(waiting[-_NEAR_LINES:])
             waiting.clear()
             chosen.append(at)

@@ -82,10 +82,11 @@ HAVE_NO_END = frozenset(_HAVE_NO_END.split())
 
 # Part of the line that they are in, whatever they do to its looks. ``text`` takes them out beforehand, which halves the
 # number of tags.
-INLINE = re.compile(
-    r"</?(?:abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|rb|rt|ruby|s|samp|small|span|"
-    r"strike|strong|sub|sup|tt|u|var|wbr)(?: [^>]*+)?>"
-)
+_INLINE = """
+    abbr b bdi bdo big cite code data del dfn em font i ins kbd label mark q rb rt ruby s samp small span strike strong
+    sub sup tt u var wbr
+"""
+INLINE = re.compile(rf"</?(?:{'|'.join(_INLINE.split())})(?: [^>]*+)?>")
 # What is between these is not markup.
 RAW = re.compile(
     r"<(?:!--.*?(?:-->|\Z)|(script|style|xmp|iframe|noembed|noframes|plaintext)[ >].*?(?:</\1>|\Z))", re.DOTALL

@@ -7,6 +7,7 @@ alone. So one pass over the tags is enough, and takes linear time for any page.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from crawler.parsing.elements import HAVE_NO_END, INLINE, KINDS, RAW, REPLACED, ROLES, ZONES, Kind, Zone
 
@@ -20,7 +21,8 @@ _WINDOW = 200_000  # characters of markup whose tags are in memory at a time
 _PERMALINK = ["¶"]  # which documentation shows beside a heading that is pointed at
 
 _TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
-_MAY_HIDE = re.compile(r' hidden="|display:', re.IGNORECASE)
+_MAY_HIDE = (' hidden="', "display:")
+_FEW_HIDDEN = 50
 _HIDES = re.compile(r' hidden="(?!until-found)| style="[^"]*?display:\s*none', re.IGNORECASE)
 _HREF = re.compile(r' href="([^"]++)"')
 _ALT = re.compile(r' alt="([^"]++)"')
@@ -50,12 +52,27 @@ def read_text(html: str) -> Text:
     html = RAW.sub("", html)
     if "\xad" in html or "\u200b" in html:
         html = html.translate(_INVISIBLE)
-    may_hide = _MAY_HIDE.search(html) is not None
-    if not may_hide:
+    may_hide = list(islice(_find_hiding(html), _FEW_HIDDEN))
+    # An inline element that is hidden must not lose its tags.
+    if len(may_hide) < _FEW_HIDDEN and not any(INLINE.match(html, html.rfind("<", 0, at)) for at in may_hide):
         html = INLINE.sub("", html)
     reader = _Reader()
-    reader.read(html, may_hide)
+    reader.read(html, bool(may_hide))
     return reader.text
+
+
+def _find_hiding(html: str) -> Iterator[int]:
+    for mark in _MAY_HIDE:
+        at = html.find(mark)
+        while at >= 0:
+            yield at
+            at = html.find(mark, at + 1)
+
+
+def _is_hidden(name: str, attributes: str) -> bool:
+    if "hidden" not in attributes and "display" not in attributes:
+        return False
+    return _HIDES.search(attributes) is not None and name not in HAVE_NO_END
 
 
 def unescape(text: str) -> str:
@@ -68,10 +85,14 @@ def unescape(text: str) -> str:
 
 def _tags(html: str) -> Iterator[tuple[str, str, str]]:
     """The text before a tag, its name, its attributes."""
+    return chain.from_iterable(_TAG.findall(html, *window) for window in _windows(html))
+
+
+def _windows(html: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(html):
         end = html.find(">", start + _WINDOW) + 1 or len(html)
-        yield from _TAG.findall(html, start, end)
+        yield start, end
         start = end
 
 
@@ -112,20 +133,20 @@ class _Reader:
         self._outer_zones: list[tuple[Zone, str, int]] = []
 
     def read(self, html: str, may_hide: bool) -> None:
-        pieces = self._pieces
-        find_kind = KINDS.get
+        pieces, links = self._pieces, self._links
+        find_kind, block = KINDS.get, Kind.BLOCK
         tags = _tags(html)
         for before, name, attributes in tags:
             if before:
                 pieces.append(before)
-                if self._links:
+                if links:
                     self._link_length += len(before)
             kind = find_kind(name)
-            if may_hide and attributes and _HIDES.search(attributes) and name not in HAVE_NO_END:
+            if may_hide and attributes and _is_hidden(name, attributes):
                 _skip(tags, name)
             elif kind is None:
                 continue
-            elif kind is Kind.BLOCK:
+            elif kind is block:
                 if pieces:
                     self._end_line()
                 if name == self._zone_name:
@@ -181,9 +202,11 @@ class _Reader:
     # --- Lines -------------------------------------------------------------------------------
 
     def _end_line(self) -> None:
-        line = " ".join(unescape("".join(self._pieces)).split())
-        self._pieces.clear()
-        if line:
+        pieces = self._pieces
+        line = pieces[0] if len(pieces) == 1 else "".join(pieces)
+        pieces.clear()
+        # Most are the spaces between two tags.
+        if line and not line.isspace() and (line := " ".join(unescape(line).split())):
             text = self.text
             line = line[: MAX_TEXT_LENGTH - self._length]
             self._length += len(line) + 1
