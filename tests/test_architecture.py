@@ -68,7 +68,7 @@ ARROWS = {
     "export": BOTTOM | {"storage", "parsing"},
     "progress": BOTTOM | {"frontier"},
     "console": BOTTOM | {"frontier"},
-    "job": BOTTOM | {"frontier", "patterns", "progress"},
+    "job": BOTTOM | {"frontier", "patterns", "progress", "pipelines"},
     "demo": BOTTOM,
     "commands": EVERYTHING,
 }

@@ -165,6 +165,9 @@ class Spool:
             self._next_look = now + _LOOK_SECONDS
         return self._known_bytes
 
+    def count(self) -> int:
+        return len(self._paths())
+
     def is_empty(self) -> bool:
         return self._written == 0 and not any(_size(path) for path in self._paths())
 

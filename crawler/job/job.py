@@ -21,6 +21,7 @@ from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import Seed, plant, read_seed
 from crawler.job.fleet import Fleet
 from crawler.job.outcome import count_hosts, find_reason, last_event
+from crawler.pipelines.config import KeepConfig
 from crawler.progress.reporter import Reporter
 from crawler.progress.snapshot import Meter
 from crawler.progress.summary import Summary
@@ -39,6 +40,7 @@ class JobPlan:
     worker_arguments: Sequence[str]
     continue_command: str  # empty: it cannot be continued
     program: str  # what the person typed: ./run or scrapy
+    keep: KeepConfig
     engine_options: str = ""  # that commands about this crawl need as well
 
     @property
@@ -115,6 +117,9 @@ async def run_job(plan: JobPlan, reporter: Reporter) -> int:
                     engine_options=plan.engine_options,
                     logs=str(plan.directory),
                     example_url=plan.seeds[0].url.text if plan.seeds else "",
+                    stored_in=plan.keep.store.name if plan.keep.store_pages else "",
+                    indexed_in=plan.keep.index.url if plan.keep.index_pages else "",
+                    spooled=_look_for_spooled(plan.keep),
                 )
             )
     except TimeoutError:
@@ -122,6 +127,12 @@ async def run_job(plan: JobPlan, reporter: Reporter) -> int:
     finally:
         await frontier.close()
     return {"interrupted": INTERRUPTED, "failed": FAILED, "unknown": FAILED}.get(reason, FINISHED)
+
+
+def _look_for_spooled(keep: KeepConfig) -> str:
+    """Where pages wait for an engine that is away; empty if none do."""
+    spools = [keep.spool("store"), keep.spool("index")]
+    return ", ".join(str(spool.directory) for spool in spools if not spool.is_empty())
 
 
 async def _allow_pages(frontier: Frontier, plan: JobPlan) -> JobPlan:

@@ -15,9 +15,11 @@ from crawler.frontier.config import FrontierConfig
 from crawler.frontier.seeds import Seed
 from crawler.job.job import JobPlan, name_crawl
 from crawler.patterns import read_patterns
+from crawler.pipelines.config import KeepConfig
 
 MOST_WORKERS = 256
-_ENGINE_SETTINGS = ("DATA_DIR", "REDIS_URL", "FRONTIER_NAMESPACE")  # without them a command looks elsewhere
+# Without them a command looks elsewhere.
+_ENGINE_SETTINGS = ("DATA_DIR", "REDIS_URL", "FRONTIER_NAMESPACE", "STORE_URL", "S3_ENDPOINT_URL", "INDEX_URL")
 _SECRET_WORDS = ("PASSWORD", "SECRET", "TOKEN", "KEY", "AUTH")
 
 
@@ -115,6 +117,7 @@ def build_plan(opts: argparse.Namespace, settings: BaseSettings, seeds: Sequence
         worker_arguments=[word for pair in pairs for word in ("-s", pair)],
         continue_command=_continue_command(opts, crawl),
         program=program(),
+        keep=KeepConfig.from_settings(settings),
         engine_options=shlex.join(_pairs_again(opts, _ENGINE_SETTINGS)),
     )
 

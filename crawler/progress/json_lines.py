@@ -34,6 +34,9 @@ class JsonReporter:
                 **_rounded(summary.snapshot),
                 "hosts": summary.hosts,
                 "pages_file": summary.pages_file,
+                "stored_in": summary.stored_in,
+                "indexed_in": summary.indexed_in,
+                "spooled": summary.spooled,
                 "continue": summary.continue_command,
             }
         )

@@ -44,6 +44,9 @@ class Summary:
     engine_options: str = ""  # that commands about this crawl need as well
     logs: str = ""  # where the workers' logs are
     example_url: str = ""  # a seed, for the next steps
+    stored_in: str = ""  # empty: pages are not stored
+    indexed_in: str = ""  # empty: pages are not indexed
+    spooled: str = ""  # where pages wait for an engine that is away
 
     @property
     def explanation(self) -> str:
@@ -70,7 +73,12 @@ def render(summary: Summary) -> Iterator[Text]:
     yield from _table("failed", snapshot.errors)
     yield from _table("dropped", snapshot.dropped)
     if snapshot.pages:
-        yield _row("pages in", summary.pages_file)
+        yield _row("pages in", summary.stored_in or summary.pages_file)
+        if summary.indexed_in:
+            yield _row("index in", summary.indexed_in)
+    if summary.spooled:
+        waiting = "some pages wait for an engine that is away; the next worker delivers them, and so does"
+        yield _row("spooled", f"{summary.spooled}: {waiting} {summary.program} spool drain")
     if summary.reason in {"failed", "unknown"}:
         yield _row("logs in", summary.logs)
     yield Text()
@@ -133,6 +141,11 @@ def _next_steps(summary: Summary) -> Iterator[Text]:
         (f"{program} frontier status --crawl {crawl}", "how it stands"),
         (f"{program} frontier why {url} --crawl {crawl}", "what became of a URL"),
     ]
+    options = f" {summary.engine_options}" if summary.engine_options else ""
+    if summary.snapshot.pages and summary.stored_in:
+        steps.insert(0, (f"{program} page {url}{options}", "a page as it was fetched"))
+    if summary.snapshot.pages and summary.indexed_in:
+        steps.insert(0, (f'{program} search "some words"{options}', "pages by their text"))
     if summary.snapshot.dead:
         steps.insert(1, (f"{program} frontier failures --crawl {crawl}", "what failed, and how"))
     if summary.snapshot.state in {"paused", "draining"}:

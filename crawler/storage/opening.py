@@ -32,6 +32,12 @@ class StoreConfig:
     warc_max_bytes: int
     requests_at_once: int
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        place = self.place
+        return str(place) if isinstance(place, Path) else f"s3://{'/'.join(filter(None, (place.bucket, place.prefix)))}"
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         read = SettingsReader(settings)
