@@ -1,5 +1,6 @@
 """Which store do the settings mean? Asked by the pipelines, the commands and whoever else reads or writes pages."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from scrapy.settings import BaseSettings
 
 from crawler.configuration import SettingsReader
-from crawler.errors import ConfigurationError
+from crawler.errors import ConfigurationError, EngineRefused
 from crawler.storage.bucket import S3Place
 from crawler.storage.directory import DirectoryObjects
 from crawler.storage.html import HtmlStore
@@ -17,6 +18,7 @@ from crawler.storage.layout import check_key
 from crawler.storage.objects import Objects
 from crawler.storage.s3 import S3Objects
 from crawler.storage.store import Store
+from crawler.storage.warc import WarcStore
 
 IN_DATA_DIR = "file:./data/store"  # the default of STORE_URL: follows DATA_DIR, as the other embedded engines do
 FORMATS = ("html", "warc")
@@ -53,7 +55,22 @@ def build_store(config: StoreConfig) -> Store:
         objects = S3Objects(config.place, at_once=config.requests_at_once)
     else:
         objects = DirectoryObjects(config.place, sync=config.sync)
-    return HtmlStore(objects)
+    if config.format == "html":
+        return HtmlStore(objects)
+    uploads = isinstance(config.place, S3Place)
+    return WarcStore(
+        objects,
+        _waiting_room(config.data_dir, config.place) if isinstance(config.place, S3Place) else config.place,
+        uploads=uploads,
+        sync=config.sync,
+        max_bytes=config.warc_max_bytes,
+    )
+
+
+def _waiting_room(data_dir: Path, place: S3Place) -> Path:
+    """Where WARC files lie until they are uploaded: one for each place they may be meant for."""
+    target = f"{place.endpoint_url} {place.bucket} {place.prefix}"
+    return data_dir / "uploads" / hashlib.sha256(target.encode()).hexdigest()[:16]
 
 
 async def open_store(settings: BaseSettings) -> Store:
@@ -85,8 +102,10 @@ def _read_s3(settings: BaseSettings, read: SettingsReader, url: str) -> S3Place:
         raise ConfigurationError("STORE_URL holds a key; give keys by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     if not _BUCKET.fullmatch(parts.netloc) or parts.query or parts.fragment:
         raise ConfigurationError(f"STORE_URL is {url!r:.200}; use s3://bucket/prefix")
-    if prefix:
-        check_key(prefix)
+    try:
+        prefix = prefix and check_key(prefix)
+    except EngineRefused as error:
+        raise ConfigurationError(f"STORE_URL is {url!r:.200}: {error}") from None
     endpoint = settings.get("S3_ENDPOINT_URL") or ""
     if endpoint:
         server = urlsplit(endpoint)
