@@ -110,7 +110,11 @@ class WarcStore(Files):
 
     def _finish(self, day: str) -> None:
         file = self._files.pop(day)
-        file.finish()
+        try:
+            file.finish()
+        except OSError:
+            file.release()  # whoever opens the store next finishes it
+            raise
         if self._uploads and file.path.exists():
             self._full.append(file)
         else:

@@ -26,11 +26,19 @@ class WarcFile:
         # Locked before it has its name: no other process can take it for a leftover in between.
         unnamed = path.with_name(f".{path.name}")
         self._file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._index = os.open(index_path(path, UNFINISHED), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        os.rename(unnamed, path)
+        self._index = -1
         self._index_size = 0
-        self._append(encode_warcinfo(path.name), b"")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._index = os.open(index_path(path, UNFINISHED), flags, 0o644)
+            self._append(encode_warcinfo(path.name), b"")
+            os.rename(unnamed, path)
+        except OSError:
+            self.release()
+            unnamed.unlink(missing_ok=True)
+            index_path(path, UNFINISHED).unlink(missing_ok=True)
+            raise
 
     def holds(self, info: PageInfo) -> bool:
         return hash((info.id, info.fetched_at)) in self._known
@@ -62,11 +70,12 @@ class WarcFile:
 
     def finish(self) -> None:
         """Nothing can be written any more; the lock stays until ``release``."""
-        os.close(self._index)
         finish_index(self.path, self._file)
 
     def release(self) -> None:
-        os.close(self._file)
+        for file in (self._index, self._file):
+            if file >= 0:
+                os.close(file)
 
 
 def adopt(path: Path) -> int | None:
