@@ -13,5 +13,5 @@ days.py         of which days there are pages
 
 objects.py      what a place that keeps files has to offer
 directory.py    a directory as such a place; disk_errors.py says what its errors mean
-s3.py           S3 as such a place; bucket.py looks after the bucket, s3_errors.py says what its errors mean
+s3.py           S3 as such a place; s3_place.py says where, bucket.py looks after the bucket, s3_errors.py reads errors
 """

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from crawler.storage.bucket import S3Place
+from crawler.storage.s3_place import S3Place
 from tests.storage.stores import configure, make_page, opened
 
 BATCH = 7

@@ -7,8 +7,8 @@ from scrapy.settings import Settings
 
 from crawler import settings as defaults
 from crawler.errors import ConfigurationError
-from crawler.storage.bucket import S3Place
 from crawler.storage.opening import IN_DATA_DIR, StoreConfig, open_store
+from crawler.storage.s3_place import S3Place
 from tests.storage.stores import in_loop, make_page
 
 

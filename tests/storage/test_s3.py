@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from crawler.errors import EngineError, EngineRefused, EngineUnavailable
-from crawler.storage.bucket import S3Place
 from crawler.storage.opening import build_store
+from crawler.storage.s3_place import S3Place
 from tests.servers import free_port
 from tests.storage.proxy import TroubleProxy
 from tests.storage.seaweed import BUCKET, SECRET_KEY, WRITER_KEY, WRITER_SECRET
