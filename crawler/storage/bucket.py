@@ -1,6 +1,5 @@
 """Is there a bucket, and may we write to it? Asked once, with boto3, which knows all of the service."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -9,24 +8,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from crawler.errors import EngineRefused
 from crawler.storage.s3_errors import explain
+from crawler.storage.s3_place import S3Place
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 DEFAULT_REGION = "us-east-1"  # what servers other than Amazon's call theirs
 ABANDONED_UPLOAD_DAYS = 7
-
-
-@dataclass(frozen=True)
-class S3Place:
-    bucket: str
-    prefix: str = ""
-    endpoint_url: str = ""
-    region: str = ""
-    create_bucket: bool = False
-
-    def __str__(self) -> str:
-        return f"the bucket {self.bucket} at {self.endpoint_url or 'Amazon S3'}"
 
 
 def open_session(place: S3Place) -> boto3.Session:
@@ -73,7 +61,8 @@ def _create(client: "S3Client", place: S3Place, region: str) -> None:
     try:
         client.create_bucket(Bucket=place.bucket, **options)
     except ClientError as error:
-        if error.response.get("Error", {}).get("Code") != "BucketAlreadyOwnedByYou":  # another worker was first
+        # Another worker was first. If it was a stranger, the write check that follows will tell.
+        if error.response.get("Error", {}).get("Code") not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
             raise
     # Parts of an upload that broke off are not listed, but they are paid for.
     rule: Any = {

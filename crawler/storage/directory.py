@@ -9,6 +9,7 @@ same file system as the rest, or renaming would not work.
 import asyncio
 import contextlib
 import errno
+import fcntl
 import os
 import socket
 import stat
@@ -25,6 +26,7 @@ from crawler.storage.objects import Blob, Kept
 
 UNFINISHED = ".tmp"
 LEFTOVER_SECONDS = 3600  # writing a file takes no hour, so one this old was left by a process that died
+TURNS = ".turns"
 LIST_AT_ONCE = 1000
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # vfat, and some network file systems
@@ -46,21 +48,23 @@ class DirectoryObjects:
         return await self._in_thread(lambda: self._write(blobs, overwrite=False))
 
     async def replace(self, blob: Blob, version: str = "") -> bool:
-        await self._in_thread(lambda: self._write([blob], overwrite=True))
-        return True
+        return await self._in_thread(lambda: self._replace(blob, version))
 
     async def read(self, key: str, limit_bytes: int, *, start: int = 0, whole: bool = True) -> Kept | None:
-        data = await self._in_thread(lambda: self._read(key, limit_bytes, start=start, whole=whole))
-        return None if data is None else Kept(data, "")
+        return await self._in_thread(lambda: self._read(key, limit_bytes, start=start, whole=whole))
 
     async def read_heads(self, keys: Sequence[str], head_bytes: int) -> list[bytes | None]:
-        return await self._in_thread(lambda: [self._read(key, head_bytes, whole=False) for key in keys])
+        def read() -> list[bytes | None]:
+            found = (self._read(key, head_bytes, whole=False) for key in keys)
+            return [None if kept is None else kept.data for kept in found]
+
+        return await self._in_thread(read)
 
     async def copy(self, key: str, target: str) -> None:
         def copy() -> None:
-            data = self._read(key, 1 << 40)
-            if data is not None:
-                self._write([Blob(target, data)], overwrite=True)
+            kept = self._read(key, 1 << 40)
+            if kept is not None:
+                self._write([Blob(target, kept.data)], overwrite=True)
 
         await self._in_thread(copy)
 
@@ -115,9 +119,27 @@ class DirectoryObjects:
         with os.scandir(unfinished) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):  # another worker, cleaning as well
+                    if entry.name == TURNS:
+                        continue
                     is_own = entry.name.startswith(f"{self._owner}-")
                     if is_own or now - entry.stat(follow_symlinks=False).st_mtime > LEFTOVER_SECONDS:
                         os.unlink(entry.path)
+
+    def _replace(self, blob: Blob, version: str) -> bool:
+        if not version:
+            self._write([blob], overwrite=True)
+            return True
+        # Looking and replacing are two steps, so those who do both take turns.
+        lock = os.open(self.root / UNFINISHED / TURNS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = self._read(blob.key, 0, whole=False)
+            if kept is None or kept.version != version:
+                return False
+            self._write([blob], overwrite=True)
+            return True
+        finally:
+            os.close(lock)
 
     def _write(self, blobs: Sequence[Blob], *, overwrite: bool) -> list[bool]:
         unfinished: list[Path] = []
@@ -172,7 +194,7 @@ class DirectoryObjects:
             os.replace(path, target)
         return True
 
-    def _read(self, key: str, limit_bytes: int, *, start: int = 0, whole: bool = True) -> bytes | None:
+    def _read(self, key: str, limit_bytes: int, *, start: int = 0, whole: bool = True) -> Kept | None:
         path = self._locate(key)
         try:
             # O_NONBLOCK: a pipe in the place of a file must not make us wait.
@@ -191,7 +213,7 @@ class DirectoryObjects:
             while wanted and (part := stream.read(wanted)):
                 parts.append(part)
                 wanted -= len(part)
-            return b"".join(parts)
+            return Kept(b"".join(parts), _version(state))
 
     def _locate(self, key: str) -> Path:
         """Where it lies. The key cannot lead out, but a symbolic link that somebody put there could."""
@@ -225,6 +247,11 @@ class DirectoryObjects:
                     yield from self._walk(Path(entry.path))
                 elif entry.is_file(follow_symlinks=False):
                     yield os.path.relpath(entry.path, self.root)
+
+
+def _version(state: os.stat_result) -> str:
+    """A file is never changed, only replaced by another."""
+    return f"{state.st_ino}-{state.st_ctime_ns}-{state.st_size}"
 
 
 def _sync(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Which store do the settings mean? Asked by the pipelines, the commands and whoever else reads or writes pages."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,12 @@ from urllib.parse import unquote, urlsplit
 from scrapy.settings import BaseSettings
 
 from crawler.configuration import SettingsReader
-from crawler.errors import ConfigurationError
-from crawler.storage.bucket import S3Place
+from crawler.errors import ConfigurationError, EngineRefused
 from crawler.storage.directory import DirectoryObjects
 from crawler.storage.html import HtmlStore
 from crawler.storage.layout import check_key
 from crawler.storage.objects import Objects
-from crawler.storage.s3 import S3Objects
+from crawler.storage.s3_place import S3Place
 from crawler.storage.store import Store
 
 IN_DATA_DIR = "file:./data/store"  # the default of STORE_URL: follows DATA_DIR, as the other embedded engines do
@@ -54,12 +54,27 @@ class StoreConfig:
 
 def build_store(config: StoreConfig) -> Store:
     """Not opened: enough to read. To write, open it first."""
+    # Imported when they are needed: boto3 alone takes a third of a second and 30 MB, of every worker and command.
     objects: Objects
     if isinstance(config.place, S3Place):
+        from crawler.storage.s3 import S3Objects
+
         objects = S3Objects(config.place, at_once=config.requests_at_once)
     else:
         objects = DirectoryObjects(config.place, sync=config.sync)
-    return HtmlStore(objects)
+    if config.format == "html":
+        return HtmlStore(objects)
+    from crawler.storage.warc import WarcStore
+
+    uploads = isinstance(config.place, S3Place)
+    folder = _waiting_room(config.data_dir, config.place) if isinstance(config.place, S3Place) else config.place
+    return WarcStore(objects, folder, uploads=uploads, sync=config.sync, max_bytes=config.warc_max_bytes)
+
+
+def _waiting_room(data_dir: Path, place: S3Place) -> Path:
+    """Where WARC files lie until they are uploaded: one for each place they may be meant for."""
+    target = f"{place.endpoint_url} {place.bucket} {place.prefix}"
+    return data_dir / "uploads" / hashlib.sha256(target.encode()).hexdigest()[:16]
 
 
 async def open_store(settings: BaseSettings) -> Store:
@@ -91,8 +106,10 @@ def _read_s3(settings: BaseSettings, read: SettingsReader, url: str) -> S3Place:
         raise ConfigurationError("STORE_URL holds a key; give keys by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     if not _BUCKET.fullmatch(parts.netloc) or parts.query or parts.fragment:
         raise ConfigurationError(f"STORE_URL is {url!r:.200}; use s3://bucket/prefix")
-    if prefix:
-        check_key(prefix)
+    try:
+        prefix = prefix and check_key(prefix)
+    except EngineRefused as error:
+        raise ConfigurationError(f"STORE_URL is {url!r:.200}: {error}") from None
     endpoint = settings.get("S3_ENDPOINT_URL") or ""
     if endpoint:
         server = urlsplit(endpoint)

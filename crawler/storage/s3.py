@@ -18,9 +18,10 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store as Client
 
 from crawler.errors import Damaged, EngineError
-from crawler.storage.bucket import S3Place, check_bucket, open_session
+from crawler.storage.bucket import check_bucket, open_session
 from crawler.storage.objects import Blob, Kept
 from crawler.storage.s3_errors import explain
+from crawler.storage.s3_place import S3Place
 
 if TYPE_CHECKING:
     from obstore import PutMode

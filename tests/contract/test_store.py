@@ -264,10 +264,10 @@ async def test_files_lie_beside_the_pages(config):
 @in_loop
 async def test_of_those_who_write_only_if_absent_one_wins(config):
     async with opened(config) as store, opened(config) as rival:
-        for number in range(5):
+        for number in range(2):
             writes = [
                 (store, rival)[writer % 2].put_file(f"locks/{number}", b"%d" % writer, only_if_absent=True)
-                for writer in range(8)
+                for writer in range(6)
             ]
             won = await asyncio.gather(*writes)
             assert won.count(True) == 1
@@ -277,12 +277,9 @@ async def test_of_those_who_write_only_if_absent_one_wins(config):
 
 @in_loop
 async def test_writers_of_the_same_page_at_once_leave_the_newest(config):
-    versions = [make_page(body=b"version %d" % number, fetched_at=NOON + number) for number in range(12)]
+    versions = [make_page(body=b"version %d" % number, fetched_at=NOON + number) for number in range(6)]
     async with opened(config) as store:
         for _ in range(3):  # a put that loses its race over and over says so; whoever puts pages tries again
             results = await asyncio.gather(*(store.put([page]) for page in versions), return_exceptions=True)
             assert all(result is None or isinstance(result, EngineUnavailable) for result in results)
-        if config.format == "html" and not isinstance(config.place, Path):
-            assert await store.find(versions[0].info.id) == versions[-1]
-        else:
-            assert (await store.find(versions[0].info.id)).body.startswith(b"version")
+        assert await store.find(versions[0].info.id) == versions[-1]

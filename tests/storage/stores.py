@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from crawler.storage.bucket import S3Place
 from crawler.storage.opening import StoreConfig, build_store
 from crawler.storage.page import Page, PageInfo, page_id
+from crawler.storage.s3_place import S3Place
 from crawler.storage.store import Store
 from crawler.urls import fingerprint
 

@@ -1,0 +1,155 @@
+"""Where in a WARC file is a page? Lines of CDXJ beside the file: ``<id> <time> {offset, length, page}``.
+
+A finished index is sorted: a page is found by halving, and several files are read as one by merging. The index of a
+file that is still written, or was when its process died, is not sorted, and may lack what came last: it is scanned for.
+"""
+
+import heapq
+import mmap
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from crawler.errors import Damaged
+from crawler.storage import gzip_page
+from crawler.storage.page import PageInfo
+from crawler.storage.warc_record import find_info
+
+FINISHED = ".cdxj"
+UNFINISHED = ".cdxj.open"
+WARC_FILE = ".warc.gz"
+
+_PREFIX_LENGTH = 34  # an id, a space and 17 digits: what sorts, and what tells two versions apart
+_GZIP = 31
+_CHUNK_BYTES = 1 << 16
+
+Lines = bytes | mmap.mmap
+
+
+class Entry(msgspec.Struct, frozen=True):
+    offset: int
+    length: int
+    page: PageInfo
+    filename: str = ""  # as CDXJ has it: index files of several WARC files may be put together
+
+
+def write_line(entry: Entry) -> bytes:
+    time = datetime.fromtimestamp(entry.page.fetched_at / 1000, UTC)
+    text = msgspec.json.encode({
+        "filename": entry.filename, "offset": entry.offset, "length": entry.length,
+        "page": msgspec.Raw(gzip_page.encode_info(entry.page)),
+    })  # fmt: skip
+    return b"%s %s%03d %s\n" % (entry.page.id.encode(), f"{time:%Y%m%d%H%M%S}".encode(), time.microsecond // 1000, text)
+
+
+def read_line(line: bytes) -> Entry:
+    try:
+        return msgspec.json.decode(line[_PREFIX_LENGTH + 1 :], type=Entry)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"a line of the index is damaged ({error}): {line[:100]!r}") from None
+
+
+def find_lines(lines: Lines, id_: str) -> Iterator[bytes]:
+    """In sorted lines: those of one page, by halving."""
+    wanted = id_.encode() + b" "
+    low, high = 0, len(lines)  # both are where a line begins; all before low are smaller, all from high on are not
+    while low < high:
+        middle = max(lines.rfind(b"\n", low, (low + high) // 2) + 1, low)
+        if lines[middle : middle + len(wanted)] < wanted:
+            low = lines.find(b"\n", middle) + 1 or len(lines)
+        else:
+            high = middle
+    while lines[low : low + len(wanted)] == wanted:
+        end = lines.find(b"\n", low)
+        if end < 0:
+            return
+        yield bytes(lines[low:end])
+        low = end + 1
+
+
+def merge(sources: Sequence[Lines]) -> Iterator[bytes]:
+    """All lines of several sorted indexes, and each version of a page once."""
+    last = b""
+    for line in heapq.merge(*map(_split, sources)):
+        if line[:_PREFIX_LENGTH] != last:
+            last = line[:_PREFIX_LENGTH]
+            yield line
+
+
+def _split(lines: Lines) -> Iterator[bytes]:
+    start = 0
+    while (end := lines.find(b"\n", start)) >= 0:
+        yield bytes(lines[start:end])
+        start = end + 1
+
+
+def read_index(warc: Path) -> Lines:
+    """Of a local file, finished or not. Raises FileNotFoundError if the file is gone."""
+    try:
+        with index_path(warc, FINISHED).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:  # empty: cannot be mapped
+        return b""
+    except FileNotFoundError:
+        lines, _ = rebuild(warc)
+        return b"".join(lines)
+
+
+def rebuild(warc: Path) -> tuple[list[bytes], int]:
+    """The sorted lines of a file whose index was not finished, and where its last whole record ends."""
+    with warc.open("rb") as file:
+        size = file.seek(0, 2)
+        try:
+            text = index_path(warc, UNFINISHED).read_bytes()
+        except FileNotFoundError:
+            text = b""
+        lines, end = [], 0
+        for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
+            try:
+                entry = read_line(line)
+            except Damaged:
+                break
+            if entry.offset + entry.length > size:
+                break
+            lines.append(line)
+            end = entry.offset + entry.length
+        for offset, length, head in scan(file, end):
+            end = offset + length
+            info = find_info(head, str(warc))
+            if info is not None:
+                lines.append(write_line(Entry(offset, length, info, warc.name)))
+        return sorted(set(lines)), end
+
+
+def scan(file: IO[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:
+    """Offset, length and beginning of every whole gzip member; stops at one that is cut off or damaged."""
+    file.seek(start)
+    data = b""
+    while True:
+        inflater = zlib.decompressobj(_GZIP)
+        head = bytearray()
+        fed = 0
+        while not inflater.eof:
+            if not data:
+                data = file.read(_CHUNK_BYTES)
+                if not data:
+                    return
+            try:
+                text = inflater.decompress(data, _CHUNK_BYTES)
+            except zlib.error:
+                return
+            left = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+            fed += len(data) - len(left)
+            data = left
+            if len(head) < 2 * gzip_page.MAX_HEADER_BYTES:
+                head += text
+        yield start, fed, bytes(head)
+        start += fed
+
+
+def index_path(warc: Path, ending: str) -> Path:
+    return warc.with_name(warc.name.removesuffix(WARC_FILE) + ending)
