@@ -5,6 +5,7 @@ By query objects, because its own parser silently finds nothing for ``asyn*`` an
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import tantivy
 from tantivy import FieldType, Occur
@@ -152,6 +153,9 @@ class QueryBuilder:
         if len(terms) < 2:
             return []
         bonuses = []
+        for one, other in pairwise(terms):  # git hooks: githooks
+            joined = [self._term(name, one + other, "freq") for name in ("title", "anchors")]
+            bonuses.append(Tantivy.boost_query(Tantivy.disjunction_max_query(joined, 0.0), TOGETHER_WEIGHTS["title"]))
         for name, weight in TOGETHER_WEIGHTS.items():
             slop = TOGETHER_SLOP if name == "content" else 1
             options = [Tantivy.phrase_query(self._schema, name, list(terms), slop)]
