@@ -69,7 +69,8 @@ def _window(text: str, matches: list[Match], words: int) -> str:
             pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
             at = match.end
     pieces.append(_escape(text[at:high]))
-    return "".join(pieces).strip() + (" " + ELLIPSIS if high < len(text) else "")
+    shown = re.sub(" {2,}", " ", "".join(pieces)).strip()
+    return shown + (" " + ELLIPSIS if high < len(text) else "")
 
 
 def _cut(text: str, start: int, length: int) -> str:
