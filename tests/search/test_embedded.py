@@ -252,3 +252,83 @@ def test_the_dearest_searches_are_answered(tmp_path, text):
         assert (await index.search(parse(text))).total <= 200
 
     with_index(tmp_path, work, *documents)
+
+
+FULL_DISK = """
+import asyncio, resource, signal, sys
+from crawler.errors import EngineUnavailable
+from crawler.search.document import Document
+from crawler.search.embedded import EmbeddedIndex
+from crawler.search.opening import IndexConfig
+
+def pages(name):
+    words = " ".join(f"{name}{n}" for n in range(3000))
+    return [Document(id=f"{name}{n}", url="https://example.org/", content=words, fetched_at=1) for n in range(30)]
+
+async def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    index = EmbeddedIndex(IndexConfig.from_url(sys.argv[1]))
+    await index.open()
+    await index.write(pages("before"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+    for attempt in (index.write(pages("during")), index.write(pages("during")), index.optimise()):
+        try:
+            await attempt
+        except EngineUnavailable as error:
+            print("refused:", error)
+    found = [document.id async for document in index.documents()]
+    assert sorted(found) == sorted(page.id for page in pages("before")), found
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    await index.write(pages("during"))
+    await index.optimise()
+    assert (await index.stats()).documents == 60
+    await index.close()
+
+asyncio.run(main())
+"""
+
+
+def test_a_full_disk_refuses_and_spoils_nothing(tmp_path):
+    """A limit on the size of files does what a full disk does: a write fails half way."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, f"file:{tmp_path}/index"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused:") == 3, done.stdout
+    assert len(list((tmp_path / "index").glob("g*"))) == 1
+
+
+def test_a_reader_finds_its_way_while_generations_come_and_go(tmp_path):
+    async def work(index: EmbeddedIndex) -> None:
+        reader = embedded(tmp_path)
+        stopped = False
+
+        async def look() -> int:
+            looks = 0
+            while not stopped or not looks:
+                assert (await reader.search(Query(Word("word")))).total == 3
+                looks += 1
+            return looks
+
+        looking = asyncio.create_task(look())
+        for _ in range(15):
+            await index.optimise()
+        stopped = True
+        assert await looking > 0
+        await reader.close()
+
+    with_index(tmp_path, work, *(page(f"p{n}", content="word") for n in range(3)))
+
+
+def test_all_documents_are_read_in_small_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("crawler.search.embedded_reader.DOCUMENTS_AT_ONCE", 4)
+
+    async def work(index: EmbeddedIndex) -> list[str]:
+        return [document.id async for document in index.documents()]
+
+    ids = with_index(tmp_path, work, *(page(f"p{n}") for n in range(100)))
+    assert sorted(ids) == sorted(f"p{n}" for n in range(100))
