@@ -290,13 +290,8 @@ asyncio.run(main())
 
 def test_a_full_disk_refuses_and_spoils_nothing(tmp_path):
     """A limit on the size of files does what a full disk does: a write fails half way."""
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, f"file:{tmp_path}/index"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-    )
+    command = [sys.executable, "-c", FULL_DISK, f"file:{tmp_path}/index"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused:") == 3, done.stdout
     assert len(list((tmp_path / "index").glob("g*"))) == 1
