@@ -327,3 +327,43 @@ def test_all_documents_are_read_in_small_parts(tmp_path, monkeypatch):
 
     ids = with_index(tmp_path, work, *(page(f"p{n}") for n in range(100)))
     assert sorted(ids) == sorted(f"p{n}" for n in range(100))
+
+
+TAKING_TURNS = """
+import asyncio, sys
+from crawler.errors import EngineUnavailable
+from crawler.search.document import Document
+from crawler.search.embedded import EmbeddedIndex
+from crawler.search.opening import IndexConfig
+
+async def main():
+    for turn in range(5):
+        index = EmbeddedIndex(IndexConfig.from_url(sys.argv[1]))
+        await index.open()
+        batch = [Document(id=f"{sys.argv[2]}-{turn}-{n}", url="https://example.org/") for n in range(10)]
+        version = turn * 10 + int(sys.argv[2])
+        batch.append(Document(id="shared", url="https://example.org/", title=sys.argv[2], fetched_at=version))
+        while True:
+            try:
+                await index.write(batch)
+                break
+            except EngineUnavailable:
+                await asyncio.sleep(0.01)
+        await index.close()
+
+asyncio.run(main())
+"""
+
+
+def test_processes_that_take_turns_lose_nothing(tmp_path):
+    url = f"file:{tmp_path}/index"
+    workers = [subprocess.Popen([sys.executable, "-c", TAKING_TURNS, url, str(n)], cwd=ROOT) for n in range(3)]
+    assert [worker.wait(60) for worker in workers] == [0, 0, 0]
+
+    async def look(index: EmbeddedIndex) -> dict[str, str]:
+        return {document.id: document.title async for document in index.documents()}
+
+    found = with_index(tmp_path, look)
+    written = {f"{worker}-{turn}-{n}" for worker in range(3) for turn in range(5) for n in range(10)}
+    assert set(found) == written | {"shared"}
+    assert found["shared"] == "2"  # the newest, whoever came last
