@@ -5,6 +5,7 @@ By query objects, because its own parser silently finds nothing for ``asyn*`` an
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import tantivy
 from tantivy import FieldType, Occur
@@ -36,6 +37,12 @@ class QueryBuilder:
         self._languages = [language for language in languages if language in STEMMERS]
 
     def build(self, query: Query) -> Tantivy:
+        if query.filters.languages:  # of other languages nothing is found anyway
+            asked_for = [language_of(code) for code in query.filters.languages]
+            return QueryBuilder(self._schema, asked_for)._build(query)
+        return self._build(query)
+
+    def _build(self, query: Query) -> Tantivy:
         clauses: list[tuple[Occur, Tantivy]] = []
         if query.part is None:
             clauses.append((Occur.Must, _everything()))
@@ -152,6 +159,9 @@ class QueryBuilder:
         if len(terms) < 2:
             return []
         bonuses = []
+        for one, other in pairwise(terms):  # git hooks: githooks
+            joined = [self._term(name, one + other, "freq") for name in ("title", "anchors")]
+            bonuses.append(Tantivy.boost_query(Tantivy.disjunction_max_query(joined, 0.0), TOGETHER_WEIGHTS["title"]))
         for name, weight in TOGETHER_WEIGHTS.items():
             slop = TOGETHER_SLOP if name == "content" else 1
             options = [Tantivy.phrase_query(self._schema, name, list(terms), slop)]

@@ -86,12 +86,16 @@ class Writer:
             self._process_lock.require()
             self._drop_writer()
             generation = self._files.begin(self._files.current())
-            target = self._files.open(generation).writer(self._heap_bytes, THREADS)
-            for documents in self._reader.snapshot().documents():
-                for document in documents:
-                    target.add_document(encode(document))
-            target.commit()
-            target.wait_merging_threads()
+            try:
+                target = self._files.open(generation).writer(self._heap_bytes, THREADS)
+                for documents in self._reader.snapshot().documents():
+                    for document in documents:
+                        target.add_document(encode(document))
+                target.commit()
+                target.wait_merging_threads()
+            except BaseException:
+                self._files.discard(generation)  # the old one stays in use
+                raise
             self._files.switch(generation)
 
     def close(self) -> None:

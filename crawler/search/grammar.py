@@ -40,8 +40,8 @@ NAMED = re.compile(r"(-?)([a-z]+):(.*)", re.DOTALL)
 FUZZY = re.compile(r"~[0-9]?\Z")
 
 
-def parse(text: str, *, page: int = 1, per_page: int = 10, filters: Filters | None = None) -> Query:
-    """``filters`` were given beside the text, and hold in any case: those in the text can only narrow them."""
+def parse(text: str, *, page: int = 1, per_page: int = 10, filters: Filters | None = None, sort: str = "") -> Query:
+    """``filters`` and ``sort`` were given beside the text. Filters in the text can only narrow those."""
     if not 1 <= per_page <= MOST_PER_PAGE:
         raise BadQuery(f"{per_page} results a page were asked for; 1 to {MOST_PER_PAGE} are possible")
     if page < 1 or page * per_page > DEEPEST_RESULT:
@@ -49,6 +49,8 @@ def parse(text: str, *, page: int = 1, per_page: int = 10, filters: Filters | No
             f"page {page} was asked for; the first {DEEPEST_RESULT} results can be: narrow the search instead"
         )
     parser = _Parser(text)
+    if sort:
+        parser.restrictions.add("sort", sort)
     part = parser.read()
     own = parser.restrictions.filters()
     both = combine(filters, own) if filters is not None else own

@@ -1,5 +1,6 @@
 """What is answered to somebody who searches? For the command, the HTTP server and programs, on any engine."""
 
+import re
 import time
 from urllib.parse import urlsplit
 
@@ -55,7 +56,7 @@ async def search(
 ) -> Results:
     """Raises BadQuery with a message for whoever typed it."""
     started = time.perf_counter()
-    query = parse(f"{text} sort:{sort}" if sort else text, page=page, per_page=per_page, filters=filters)
+    query = parse(text, page=page, per_page=per_page, filters=filters, sort=sort)
     if with_duplicates:
         query = Query(query.part, query.filters, query.sort, page, per_page, True)
     hits = await index.search(query)
@@ -109,8 +110,9 @@ async def _suggestion(index: Index, text: str, part: Part | None) -> str:
     suggestion, is_changed = plain(text), False
     for word in _plain_words(part)[:MOST_CORRECTED]:
         other = await index.correct(word)
-        if other and other.lower() != word.lower() and word in suggestion:
-            suggestion, is_changed = suggestion.replace(word, other, 1), True
+        if other and other.lower() != word.lower():
+            suggestion, number = re.subn(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, suggestion, count=1)
+            is_changed = is_changed or bool(number)
     return suggestion if is_changed else ""
 
 

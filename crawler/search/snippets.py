@@ -6,13 +6,12 @@ Everything is escaped but the ``<mark>`` around the words that were looked for.
 import html
 import re
 import unicodedata
-from itertools import islice
 
 from crawler.search.document import Document
-from crawler.search.highlighting import MOST_MATCHES, Highlighter, Match
+from crawler.search.highlighting import Highlighter, Match
 
 SNIPPET_LENGTH = 240  # characters of text, marks not counted
-MOST_SCANNED = 300_000  # characters of a text: later words are found, but not shown
+MOST_SCANNED = 200_000  # characters of a text: later words are found, but not shown
 LONGEST_WORD_CUT = 30  # a cut looks for a space so far
 ELLIPSIS = "…"
 
@@ -23,7 +22,7 @@ INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\
 def snippet(document: Document, highlighter: Highlighter) -> str:
     """HTML. Of the text where most of the words stand together, else of the description, else how the text begins."""
     text = document.content[:MOST_SCANNED]
-    matches = list(islice(highlighter.matches(text), MOST_MATCHES))
+    matches = highlighter.matches(text)
     if not matches:
         fallback = document.description if document.description.strip() else text[: 4 * SNIPPET_LENGTH].lstrip()
         return mark(_cut(fallback, 0, SNIPPET_LENGTH), highlighter)
@@ -70,7 +69,8 @@ def _window(text: str, matches: list[Match], words: int) -> str:
             pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
             at = match.end
     pieces.append(_escape(text[at:high]))
-    return "".join(pieces).strip() + (" " + ELLIPSIS if high < len(text) else "")
+    shown = re.sub(" {2,}", " ", "".join(pieces)).strip()
+    return shown + (" " + ELLIPSIS if high < len(text) else "")
 
 
 def _cut(text: str, start: int, length: int) -> str:
