@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import aiohttp
 from opensearchpy import AsyncOpenSearch, exceptions
 
 from crawler.errors import EngineRefused, EngineUnavailable
@@ -40,11 +41,12 @@ class OpenSearchIndex(RemoteIndex):
             answer = await self._client.transport.perform_request(
                 method, path, params=options, headers=headers, body=body
             )  # fmt: skip
-        except exceptions.SSLError as error:
-            raise EngineRefused(
-                f"the certificate of {self._config.url} is not trusted: {error}; name its authority in INDEX_CA_FILE"
-            ) from error
         except exceptions.ConnectionError as error:
+            if isinstance(error.info, aiohttp.ClientSSLError):
+                raise EngineRefused(
+                    f"the certificate of {self._config.url} is not trusted: {error.info}; "
+                    "name its authority in INDEX_CA_FILE"
+                ) from error
             raise EngineUnavailable(f"{self._config.url} does not answer: {type(error).__name__}: {error}") from error
         except exceptions.TransportError as error:
             return int(error.status_code), error.info

