@@ -45,7 +45,7 @@ class ConsoleCommand(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         for argument in args:  # Scrapy hands us options that nobody declared as if they were arguments
-            if argument.startswith("-") and argument != "-":
+            if argument.startswith("-") and argument != "-" and " " not in argument:  # options have no spaces
                 raise UsageError(f"unrecognized option: {argument}")
         try:
             self.exitcode = asyncio.run(self.work(args, opts))

@@ -1,4 +1,4 @@
-"""Can this document be indexed as it is? Engines ask before they write: what hurts any of them is cut or refused here."""
+"""Can this document be indexed as it is? Engines ask before they write: what hurts one of them is cut or refused."""
 
 import re
 from typing import Any

@@ -6,9 +6,8 @@ Any number of processes search; one writes, whoever has the lock. Every write is
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from importlib.metadata import version
 from typing import ParamSpec, TypeVar
-
-import tantivy
 
 from crawler.errors import EngineUnavailable, OrbweaverError
 from crawler.search import embedded_words
@@ -83,7 +82,7 @@ class EmbeddedIndex:
     async def stats(self) -> IndexStats:
         def look() -> IndexStats:
             number = self._reader.snapshot().searcher.num_docs
-            return IndexStats(number, self._files.size_bytes(), f"tantivy {tantivy.__version__}")
+            return IndexStats(number, self._files.size_bytes(), f"tantivy {version('tantivy')}")
 
         return await self._in_thread(look)
 

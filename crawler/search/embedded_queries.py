@@ -1,7 +1,11 @@
-"""How does tantivy say what was asked for? By its query objects: its own parser silently finds nothing for ``asyn*``."""
+"""How does tantivy say what was asked for?
+
+By query objects, because its own parser silently finds nothing for ``asyn*`` and for ``a AND NOT b``.
+"""
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import tantivy
 from tantivy import FieldType, Occur
@@ -55,7 +59,8 @@ class QueryBuilder:
             case Word():
                 return self._word(part)
             case Phrase(words, field):
-                return self._in_fields(lambda name: self._sequence(name, terms_of(" ".join(words))), field)
+                terms = terms_of(" ".join(words))
+                return self._in_fields(lambda name: self._sequence(name, terms), field) if terms else None
             case Not(inner):
                 excluded = self._excluded(inner)
                 if excluded is None:
@@ -116,11 +121,8 @@ class QueryBuilder:
         regex = _regex_of(text)
         if not regex:
             return Tantivy.empty_query()
-        options = []
-        for name, weight in _weights(word.field):
-            matching = Tantivy.regex_query(self._schema, name, regex)
-            options.append(Tantivy.boost_query(matching, weight * VARIANT_SHARE))
-        return Tantivy.disjunction_max_query(options, TIE_BREAKER)
+        matching = self._in_fields(lambda name: Tantivy.regex_query(self._schema, name, regex), word.field)
+        return Tantivy.boost_query(matching, VARIANT_SHARE)
 
     def _ideographs(self, word: Word) -> Tantivy | None:
         text = word.text.strip("*?")
@@ -131,18 +133,11 @@ class QueryBuilder:
 
     # --- Terms -------------------------------------------------------------------------------
 
-    def _in_fields(self, make: Callable[[str], Tantivy | None], field: str) -> Tantivy | None:
-        options = []
-        for name, weight in _weights(field):
-            query = make(name)
-            if query is None:
-                return None
-            options.append(Tantivy.boost_query(query, weight))
+    def _in_fields(self, make: Callable[[str], Tantivy], field: str) -> Tantivy:
+        options = [Tantivy.boost_query(make(name), weight) for name, weight in _weights(field)]
         return Tantivy.disjunction_max_query(options, TIE_BREAKER)
 
-    def _sequence(self, field: str, terms: list[str], slop: int = 0) -> Tantivy | None:
-        if not terms:
-            return None
+    def _sequence(self, field: str, terms: list[str], slop: int = 0) -> Tantivy:
         if len(terms) == 1:  # tantivy panics on a phrase of one word
             return self._term(field, terms[0], "freq")
         return Tantivy.phrase_query(self._schema, field, list(terms), slop)
@@ -158,6 +153,9 @@ class QueryBuilder:
         if len(terms) < 2:
             return []
         bonuses = []
+        for one, other in pairwise(terms):  # git hooks: githooks
+            joined = [self._term(name, one + other, "freq") for name in ("title", "anchors")]
+            bonuses.append(Tantivy.boost_query(Tantivy.disjunction_max_query(joined, 0.0), TOGETHER_WEIGHTS["title"]))
         for name, weight in TOGETHER_WEIGHTS.items():
             slop = TOGETHER_SLOP if name == "content" else 1
             options = [Tantivy.phrase_query(self._schema, name, list(terms), slop)]

@@ -1,4 +1,4 @@
-"""What does tantivy keep of a document? Raise SCHEMA_VERSION with any change: an index of another version is refused."""
+"""What does tantivy keep of a document? Any change raises SCHEMA_VERSION: an index of another version is refused."""
 
 from functools import cache
 from urllib.parse import unquote

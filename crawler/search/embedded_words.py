@@ -1,14 +1,16 @@
 """Which words does the embedded index know that begin so, or that look nearly so?"""
 
+from tantivy import Occur
 from tantivy import Query as Tantivy
 
-from crawler.search.analysis import fold, plain_analyzer, title_analyzer
+from crawler.search.analysis import fold, terms_of, title_analyzer
 from crawler.search.embedded_reader import Snapshot
 from crawler.search.embedded_schema import LONGEST_TITLE_TERM, schema
 from crawler.search.spelling import best_correction, edits
 
 WORD_FIELDS = ("content", "title")
 LONGEST_PREFIX = 100  # characters
+MOST_WORDS = 8  # before the one that is completed
 MOST_NEIGHBOURS = 2000  # words that begin alike, the commonest, among which a correction is looked for
 
 
@@ -16,17 +18,37 @@ def complete(snapshot: Snapshot, prefix: str, most: int) -> list[str]:
     typed = " ".join(prefix.split())[:LONGEST_PREFIX]
     if not typed or most < 1:
         return []
+    titles = _titles(snapshot, typed, max(most // 3, 1))
+    words = _words(snapshot, typed, most)
+    # Who types a second word begins a title; the first word alone begins too many of them.
+    if " " in typed:
+        return list(dict.fromkeys([*titles, *words]))[:most]
+    return list(dict.fromkeys([*words[: max(most - len(titles), 1)], *titles]))[:most]
+
+
+def _words(snapshot: Snapshot, typed: str, most: int) -> list[str]:
+    """The last word completed, by words of pages that have all those before it."""
+    if not typed[-1].isalnum():
+        return []
+    head = typed[: typed.rfind(" ") + 1]
+    terms = terms_of(typed[len(head) :])
+    if not terms:
+        return []
+    before = [
+        (Occur.Must, Tantivy.term_query(schema(), "content", term, "basic")) for term in terms_of(head)[:MOST_WORDS]
+    ]
+    within = Tantivy.boolean_query(before) if before else None
     found: dict[str, int] = {}
-    terms = plain_analyzer().analyze(typed)
-    if terms and typed[-1].isalnum():
-        head = typed[: typed.rfind(" ") + 1]  # only the last word is completed
-        for name in WORD_FIELDS:
-            for word, number in snapshot.searcher.terms_with_prefix(name, terms[-1], limit=most):
-                found[head + word] = max(number, found.get(head + word, 0))
-    for start in title_analyzer().analyze(typed):
-        for term, number in snapshot.searcher.terms_with_prefix("title_start", start, limit=most):
-            found[_title(snapshot, term)] = number
+    for name in WORD_FIELDS:
+        for word, number in snapshot.searcher.terms_with_prefix(name, terms[-1], within, limit=most):
+            found[head + word] = max(number, found.get(head + word, 0))
     return sorted(found, key=lambda text: (-found[text], text))[:most]
+
+
+def _titles(snapshot: Snapshot, typed: str, most: int) -> list[str]:
+    [start] = title_analyzer().analyze(typed)
+    known = snapshot.searcher.terms_with_prefix("title_start", start, limit=most)
+    return [_title(snapshot, term) for term, _ in known]
 
 
 def _title(snapshot: Snapshot, term: str) -> str:

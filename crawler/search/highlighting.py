@@ -1,0 +1,151 @@
+"""Where in a text do the words of a query stand? In any engine's results, so that no engine's own highlighter is asked.
+
+Texts are folded letter by letter, so that a place in the folded text is the same place in the original.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from crawler.search.analysis import CJK, STEMMERS, fold, language_of, terms_of
+from crawler.search.query import AllOf, AnyOf, Not, Part, Phrase, Word
+from crawler.search.ranking import DEFAULT_LANGUAGE, fuzzy_distance
+from crawler.search.spelling import distance
+
+MOST_MATCHES = 500  # of one word in one text: by then the best place is known
+SHORTEST_STEM = 3
+
+LETTER = r"[^\W_]"
+LETTERS = rf"{LETTER}{{0,40}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    start: int
+    end: int
+    word: int  # which of the words of the query
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Begins with plain letters where it can: Python finds those a hundred times faster than anything else."""
+
+    pattern: re.Pattern[str]
+    accepts: Callable[[str], bool]
+    is_part: bool = False  # may stand inside a run of letters
+
+
+class Highlighter:
+    def __init__(self, part: Part | None, language: str = "") -> None:
+        code = language_of(language) or DEFAULT_LANGUAGE
+        self._language = code if code in STEMMERS else ""
+        words = {(word.kind, word.text.lower()): word for word in _positive(part)}
+        self._finders = [self._finder(word) for word in words.values()]
+
+    @property
+    def number_of_words(self) -> int:
+        return len(self._finders)
+
+    def matches(self, text: str) -> list[Match]:
+        """In order; none overlaps another."""
+        folded = fold_letters(text)
+        found = [match for number in range(len(self._finders)) for match in self._matches_of(number, folded)]
+        found.sort(key=lambda match: (match.start, -match.end))
+        kept: list[Match] = []
+        for match in found:
+            if not kept or match.start >= kept[-1].end:
+                kept.append(match)
+        return kept
+
+    def _matches_of(self, number: int, folded: str) -> Iterator[Match]:
+        finder = self._finders[number]
+        left = MOST_MATCHES
+        for match in finder.pattern.finditer(folded):
+            start = match.start()
+            is_whole = finder.is_part or start == 0 or not folded[start - 1].isalnum()
+            if is_whole and match.end() > start and finder.accepts(match[0]):
+                yield Match(start, match.end(), number)
+                left -= 1
+                if not left:
+                    return
+
+    def _finder(self, word: Word) -> _Finder:
+        text = fold_letters(unicodedata.normalize("NFC", word.text))
+        if CJK.search(text):
+            return _Finder(re.compile(re.escape(text.strip("*?"))), _anything, is_part=True)
+        if word.kind in ("prefix", "wildcard"):
+            pieces = re.split(r"([*?])", text if word.kind == "wildcard" else f"{text}*")
+            body = "".join({"*": LETTERS, "?": LETTER}.get(piece) or re.escape(piece) for piece in pieces)
+            return _Finder(re.compile(rf"{body}(?!{LETTER})"), _anything)
+        term = fold(text)
+        if not term:  # several words in one, as some scripts have it
+            return _Finder(re.compile(re.escape(text)), _anything)
+        if word.kind == "fuzzy":
+            most = fuzzy_distance(term)
+            return _Finder(re.compile(rf"{LETTER}+"), lambda found: _is_near(term, found, most))
+        language = self._language
+        stem = stem_of(text, language)
+        head = re.escape(text[: max(min(len(stem) - 1, len(text)), SHORTEST_STEM)])
+        is_same: Callable[[str], bool] = lambda found: found == text or stem_of(found, language) == stem  # noqa: E731
+        return _Finder(re.compile(f"{head}{LETTERS}"), is_same)
+
+
+def _anything(found: str) -> bool:
+    return True
+
+
+@lru_cache(maxsize=20_000)
+def _is_near(term: str, found: str, most: int) -> bool:
+    return abs(len(term) - len(found)) <= most and distance(term, found, most) <= most
+
+
+def _positive(part: Part | None) -> Iterator[Word]:
+    match part:
+        case Word():
+            yield part
+        case Phrase(words, field):
+            for text in words:
+                yield Word(text, field)
+        case AllOf(parts) | AnyOf(parts):
+            for inner in parts:
+                yield from _positive(inner)
+        case Not() | None:
+            return
+
+
+@lru_cache(maxsize=20_000)
+def stem_of(word: str, language: str) -> str:
+    terms = terms_of(word, language) if language else [word]
+    return terms[0] if len(terms) == 1 else word
+
+
+class _Folding(dict[int, int]):
+    """A letter → the same without case and accent, if that is one letter."""
+
+    def __missing__(self, letter: int) -> int:
+        plain = unicodedata.normalize("NFKD", chr(letter).lower())
+        plain = "".join(mark for mark in plain if not unicodedata.combining(mark))
+        self[letter] = folded = ord(plain) if len(plain) == 1 else letter
+        return folded
+
+
+_FOLDING = _Folding()
+ASCII = frozenset(map(chr, range(128)))
+FEW_LETTERS = 60
+
+
+def fold_letters(text: str) -> str:
+    """As long as before."""
+    if text.isascii():
+        return text.lower()
+    lowered = text.lower()
+    foreign = set(lowered) - ASCII
+    if len(lowered) != len(text) or len(foreign) > FEW_LETTERS:
+        return text.translate(_FOLDING)
+    for letter in foreign:  # a few sorts of quotes and accents: ten times faster than letter by letter
+        plain = _FOLDING[ord(letter)]
+        if plain != ord(letter):
+            lowered = lowered.replace(letter, chr(plain))
+    return lowered

@@ -1,0 +1,106 @@
+"""Which few lines of a page show why it was found? As HTML that is safe wherever a page's own text comes from.
+
+Everything is escaped but the ``<mark>`` around the words that were looked for.
+"""
+
+import html
+import re
+import unicodedata
+
+from crawler.search.document import Document
+from crawler.search.highlighting import Highlighter, Match
+
+SNIPPET_LENGTH = 240  # characters of text, marks not counted
+MOST_SCANNED = 200_000  # characters of a text: later words are found, but not shown
+LONGEST_WORD_CUT = 30  # a cut looks for a space so far
+ELLIPSIS = "…"
+
+# Separators, controls, and what turns the direction of everything after it around.
+INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+
+
+def snippet(document: Document, highlighter: Highlighter) -> str:
+    """HTML. Of the text where most of the words stand together, else of the description, else how the text begins."""
+    text = document.content[:MOST_SCANNED]
+    matches = highlighter.matches(text)
+    if not matches:
+        fallback = document.description if document.description.strip() else text[: 4 * SNIPPET_LENGTH].lstrip()
+        return mark(_cut(fallback, 0, SNIPPET_LENGTH), highlighter)
+    return _window(text, matches, highlighter.number_of_words)
+
+
+def mark(text: str, highlighter: Highlighter) -> str:
+    """HTML of a short text, such as a title."""
+    pieces, at = [], 0
+    for match in highlighter.matches(text):
+        pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
+        at = match.end
+    return "".join([*pieces, _escape(text[at:])]).strip()
+
+
+def plain(text: str) -> str:
+    """Not HTML: one line, with nothing in it that a terminal would obey."""
+    return INVISIBLE.sub(" ", text).strip()
+
+
+def _window(text: str, matches: list[Match], words: int) -> str:
+    """The stretch with the most different words in it, and among those the one with the most words."""
+    best, first = (0, 0, 0), 0
+    counts = [0] * words
+    different = 0
+    start, end = matches[0].start, matches[0].end
+    for last, match in enumerate(matches):
+        different += not counts[match.word]
+        counts[match.word] += 1
+        while match.end - matches[first].start > SNIPPET_LENGTH and first < last:
+            counts[matches[first].word] -= 1
+            different -= not counts[matches[first].word]
+            first += 1
+        rank = (different, last - first, -first)
+        if rank > best:
+            best, start, end = rank, matches[first].start, match.end
+    spare = max(SNIPPET_LENGTH - (end - start), 0)
+    low = _space_before(text, max(start - spare // 3, 0))
+    high = _space_after(text, min(low + SNIPPET_LENGTH, len(text)) if end - low <= SNIPPET_LENGTH else end)
+    high = max(high, min(end, low + 2 * SNIPPET_LENGTH))
+    pieces, at = [ELLIPSIS + " " if low else ""], low
+    for match in matches:
+        if match.start >= at and match.end <= high:
+            pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
+            at = match.end
+    pieces.append(_escape(text[at:high]))
+    shown = re.sub(" {2,}", " ", "".join(pieces)).strip()
+    return shown + (" " + ELLIPSIS if high < len(text) else "")
+
+
+def _cut(text: str, start: int, length: int) -> str:
+    end = _space_after(text, min(start + length, len(text)))
+    return text[start:end] + (" " + ELLIPSIS if end < len(text) else "")
+
+
+def _space_before(text: str, at: int) -> int:
+    """Where a word begins, at or shortly after this place; a letter is never parted from its accents."""
+    if at == 0 or text[at - 1].isspace():
+        return at
+    for place in range(at, min(at + LONGEST_WORD_CUT, len(text))):
+        if text[place].isspace():
+            return place + 1
+    while 0 < at < len(text) and unicodedata.combining(text[at]):
+        at -= 1
+    return at
+
+
+def _space_after(text: str, at: int) -> int:
+    """Where a word ends, at or shortly before this place."""
+    if at >= len(text) or text[at].isspace():
+        return min(at, len(text))
+    for place in range(at, max(at - LONGEST_WORD_CUT, 0), -1):
+        if text[place - 1].isspace():
+            return place - 1
+    while 0 < at < len(text) and unicodedata.combining(text[at]):
+        at += 1
+    return at
+
+
+def _escape(text: str) -> str:
+    return html.escape(INVISIBLE.sub(" ", text), quote=True)

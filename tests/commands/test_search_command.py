@@ -1,0 +1,96 @@
+"""``scrapy search``, run as a process."""
+
+import json
+import re
+
+import pytest
+
+from tests.commands.processes import scrapy
+from tests.search.pages import T0, page, with_index
+
+
+@pytest.fixture(scope="module")
+def index_url(tmp_path_factory):
+    path = tmp_path_factory.mktemp("search")
+    attack = "<script>alert(1)</script> \x1b]0;owned\x07 \x1b[2J [bold]x[/bold] \u202e"
+    documents = [
+        page("rebase", title="git-rebase", content="An interactive rebase of commits", lang="en", host="git.example"),
+        page(
+            "evil", title=f"Hostile {attack}", content=f"hostile words {attack}", lang="de", fetched_at=T0 + 86_400_000
+        ),
+        *(page(f"w{n}", content="asynchronous generator", crawl="c2") for n in range(20)),
+    ]
+    with_index(path, lambda index: index.stats(), *documents)
+    return f"file:{path}/index"
+
+
+@pytest.fixture
+def ask(index_url):
+    def run(*args: str, status: int = 0, **environ: str):
+        done = scrapy("embedded:", "search", *args, **{"CRAWLER_INDEX_URL": index_url, **environ})
+        assert done.returncode == status, done.stderr
+        return done.stderr if status else done.stdout
+
+    return run
+
+
+def test_results_are_printed(ask):
+    lines = ask("interactive", "rebase").splitlines()
+    assert lines[0] == "1. git-rebase"
+    assert lines[1].strip() == "https://example.org/rebase"
+    assert lines[2].strip() == "An interactive rebase of commits"
+    assert re.fullmatch(r"results 1 to 1 of 1, in \d+ ms", lines[-1])
+
+
+def test_json_is_the_whole_answer(ask):
+    answer = json.loads(ask("generator", "--json", "--page", "2", "--per-page", "15"))
+    assert (answer["total_results"], answer["page"], answer["per_page"], len(answer["results"])) == (20, 2, 15, 5)
+    assert answer["results"][0]["snippet"] == "asynchronous <mark>generator</mark>"
+
+
+def test_nothing_found_may_be_a_slip(ask):
+    found = ask("genrator")
+    assert "nothing found" in found
+    assert "did you mean: generator" in found
+
+
+def test_a_hostile_page_cannot_reach_the_terminal(ask):
+    found = ask("hostile")
+    assert "<script>alert(1)</script>" in found  # text, as the page has it
+    assert "[bold]x[/bold]" in found
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", found)
+    assert "<script" not in ask("hostile", "--json")
+
+
+def test_options_narrow(ask):
+    def ids(*args):
+        return {result["id"] for result in json.loads(ask(*args, "--json"))["results"]}
+
+    assert ids("*", "--site", "git.example") == {"rebase"}
+    assert ids("*", "--lang", "de") == ids("*", "--after", "2026-01-02") == ids("-generator -rebase x OR *") == {"evil"}
+    assert ids("*", "--before", "2026-01-02", "--lang", "en") == {"rebase"}
+    assert ids("*", "--crawl", "c1") == set()
+    newest = json.loads(ask("*", "--sort", "newest", "--json", "--per-page", "1"))
+    assert newest["results"][0]["id"] == "evil"
+
+
+def test_suggestions_and_stats(ask):
+    assert ask("--suggest", "async").splitlines() == ["asynchronous"]
+    assert json.loads(ask("--suggest", "zzz", "--json")) == {"suggestions": []}
+    assert "documents  22" in ask("--stats")
+    stats = json.loads(ask("--optimise", "--json"))
+    assert (stats["documents"], stats["engine"].split()[0]) == (22, "tantivy")
+
+
+def test_misuse_is_told_in_one_line(ask, tmp_path):
+    assert "nothing to look for" in ask("+++", status=1)
+    assert "error: " in ask("x" * 3000, status=1)
+    assert "give words to look for" in ask(status=2)
+    assert "--bogus" in ask("x", "--bogus", status=2)
+    told = ask("x", status=2, CRAWLER_INDEX_URL="elasticsearch+https://u:hunter2@/x")
+    assert "INDEX_URL" in told
+    assert "hunter2" not in told
+
+
+def test_an_index_that_is_not_there_yet_is_empty(ask, tmp_path):
+    assert "nothing found" in ask("word", CRAWLER_INDEX_URL=f"file:{tmp_path}/none")

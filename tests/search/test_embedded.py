@@ -1,0 +1,258 @@
+"""What only the embedded engine has to get right: its files, its one writer, death at any moment."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawler.errors import BadQuery, EngineRefused, EngineUnavailable
+from crawler.search.embedded import EmbeddedIndex
+from crawler.search.grammar import parse
+from crawler.search.query import Query, Word
+from tests.search.pages import embedded, page, with_index
+
+ROOT = Path(__file__).parents[2]
+
+WRITER = """
+import asyncio, sys
+from crawler.search.document import Document
+from crawler.search.embedded import EmbeddedIndex
+from crawler.search.opening import IndexConfig
+
+async def main():
+    index = EmbeddedIndex(IndexConfig.from_url(sys.argv[1]))
+    await index.open()
+    batch = 0
+    while True:
+        await index.write([
+            Document(id=f"{batch}-{n}", url="https://example.org/", content="word " * 50, fetched_at=1) for n in range(20)
+        ])
+        print(batch, flush=True)
+        batch += 1
+
+asyncio.run(main())
+"""
+
+
+def start_writer(path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, f"file:{path}/index"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+def test_one_writes_and_the_others_are_told_who(tmp_path):
+    async def work() -> None:
+        one, other = embedded(tmp_path), embedded(tmp_path)
+        await one.open()
+        await other.open()
+        assert (one.is_writer, other.is_writer) == (False, False)
+        assert await one.try_lock()
+        assert await one.try_lock()
+        assert not await other.try_lock()
+        for forbidden in (other.write([page("a")]), other.delete(["a"]), other.clear(), other.optimise()):
+            with pytest.raises(EngineUnavailable, match=f"process {os.getpid()} is writing"):
+                await forbidden
+        await one.write([page("a", content="word")])
+        assert (await other.search(Query(Word("word")))).total == 1
+        await one.close()
+        await other.write([page("b")])
+        assert other.is_writer
+        await other.close()
+
+    asyncio.run(work())
+
+
+def test_killed_writer_loses_nothing_that_was_answered_for(tmp_path):
+    for _ in range(3):
+        writer = start_writer(tmp_path)
+        assert writer.stdout is not None
+        answered = [int(writer.stdout.readline()) for _ in range(4)]
+        with pytest.raises(EngineUnavailable, match=f"process {writer.pid} is writing"):
+            with_index(tmp_path, lambda index: index.write([page("late")]))
+        writer.send_signal(signal.SIGKILL)
+        rest = [int(line) for line in writer.stdout.read().split()]
+        writer.wait()
+
+        async def look(index: EmbeddedIndex) -> list[str]:
+            assert await index.write([page("after", content="other")]) == []  # the lock went with its holder
+            return [document.id async for document in index.documents()]
+
+        ids = with_index(tmp_path, look)
+        assert len(ids) == len(set(ids))
+        expected = {f"{batch}-{n}" for batch in [*answered, *rest] for n in range(20)} | {"after"}
+        assert expected <= set(ids)
+        assert len(set(ids) - expected) in (0, 20)  # one more batch may have been committed, and that as a whole
+
+
+def test_searches_go_on_while_a_process_writes(tmp_path):
+    writer = start_writer(tmp_path)
+    assert writer.stdout is not None
+    try:
+
+        async def look(index: EmbeddedIndex) -> list[int]:
+            totals = []
+            for _ in range(15):
+                assert await asyncio.to_thread(writer.stdout.readline)
+                totals.append((await index.search(Query(Word("word")))).total)
+            return totals
+
+        totals = with_index(tmp_path, look)
+    finally:
+        writer.kill()
+        writer.wait()
+    assert totals == sorted(totals)
+    assert all(total % 20 == 0 and total >= 20 * (n + 1) for n, total in enumerate(totals))
+
+
+def test_many_open_it_at_once_when_there_is_none(tmp_path):
+    async def work() -> None:
+        indexes = [embedded(tmp_path) for _ in range(8)]
+        await asyncio.gather(*(index.open() for index in indexes))
+        for index in indexes:
+            assert (await index.search(Query(None))).total == 0
+            await index.close()
+
+    asyncio.run(work())
+
+
+def test_an_index_of_another_version_is_refused_until_it_is_cleared(tmp_path):
+    with_index(tmp_path, lambda index: index.stats(), page("a"))
+    file = tmp_path / "index" / "format.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": 99}))
+
+    async def work() -> None:
+        index = embedded(tmp_path)
+        for forbidden in (index.open(), index.search(Query(None)), index.write([page("b")])):
+            with pytest.raises(EngineRefused, match=r"version 99.*--rebuild"):
+                await forbidden
+        await index.clear()
+        await index.open()
+        await index.write([page("b")])
+        assert [document.id async for document in index.documents()] == ["b"]
+        await index.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("rubbish", ["", "{", "[]", '{"schema": 1}'])
+def test_a_broken_format_file_is_told(tmp_path, rubbish):
+    with_index(tmp_path, lambda index: index.stats())
+    (tmp_path / "index" / "format.json").write_text(rubbish)
+    with pytest.raises(EngineRefused, match=r"format\.json"):
+        with_index(tmp_path, lambda index: index.stats())
+
+
+def test_broken_files_are_an_engine_that_cannot_be_used(tmp_path):
+    with_index(tmp_path, lambda index: index.stats(), page("a"))
+    [meta] = (tmp_path / "index").glob("g*/meta.json")
+    meta.write_text("{")
+    with pytest.raises(EngineUnavailable):
+        with_index(tmp_path, lambda index: index.stats())
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "index").write_text("a file")
+    with pytest.raises(EngineUnavailable, match="index"):
+        with_index(tmp_path, lambda index: index.stats())
+
+
+def test_optimising_makes_it_smaller_and_readers_follow(tmp_path):
+    async def work() -> None:
+        writer, reader = embedded(tmp_path), embedded(tmp_path)
+        await writer.open()
+        await reader.open()
+        for version in range(6):
+            texts = [f"word{n} version{version} " * 200 for n in range(50)]
+            await writer.write([page(f"p{n}", content=text, fetched_at=version) for n, text in enumerate(texts)])
+        before = await writer.stats()
+        await writer.optimise()
+        after = await writer.stats()
+        assert after.documents == before.documents == 50
+        assert after.bytes < before.bytes
+        assert (await reader.search(Query(Word("version5")))).total == 50
+        assert (await reader.search(Query(Word("version4")))).total == 0
+        assert len(list((tmp_path / "index").glob("g*"))) == 1
+        await writer.write([page("new", content="version5")])
+        assert (await reader.search(Query(Word("version5")))).total == 51
+        await reader.close()
+        await writer.close()
+
+    asyncio.run(work())
+
+
+def test_the_event_loop_is_not_blocked(tmp_path):
+    async def work(index: EmbeddedIndex) -> None:
+        loop_thread = threading.get_ident()
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0)
+                ticks += 1
+
+        ticking = asyncio.create_task(tick())
+        await index.write([page(f"p{n}", content="some words " * 500) for n in range(200)])
+        ticking.cancel()
+        assert ticks > 10
+        assert threading.get_ident() == loop_thread
+
+    with_index(tmp_path, work)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("filled")
+    documents = [
+        page(f"p{n}", title=f"title {n}", content="some words of 東京 and Zürich", lang="en") for n in range(20)
+    ]
+    with_index(path, lambda index: index.stats(), *documents)
+    return path
+
+
+PIECES = [
+    '"', "(", ")", "-", "OR", "NOT ", "~", "*", "?", "title:", "url:", "word", "so", "é", "東", "東京", "\u0301", " ",
+    "site:example.org ", "before:2030 ", "after:1970 ", "[", "]", ".", "+", "{", "\\", "^", "|", "ß", "हिन्दी",
+]  # fmt: skip
+
+
+@given(queries=st.lists(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=12).map("".join)), max_size=20))
+@settings(max_examples=25, deadline=None)
+def test_whatever_is_asked_is_answered(filled, queries):
+    async def work(index: EmbeddedIndex) -> None:
+        for text in queries:
+            try:
+                query = parse(text)
+            except BadQuery:
+                continue
+            assert (await index.search(query)).total >= 0
+            await index.complete(text, 5)
+            await index.correct(text)
+
+    with_index(filled, work)
+
+
+@pytest.mark.parametrize(
+    "text", ["*o*r* " * 8, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "-a -b -c", "a OR " * 63 + "a"]
+)
+def test_the_dearest_searches_are_answered_soon(tmp_path, text):
+    documents = [
+        page(f"p{n}", content=" ".join(f"w{n * m}ord{m}" for m in range(300)), title=f"words {n}") for n in range(200)
+    ]
+
+    async def work(index: EmbeddedIndex) -> None:
+        query = parse(text)
+        started = time.process_time()
+        await index.search(query)
+        assert time.process_time() - started < 20  # of CPU, on 60,000 terms: far below one in fact
+
+    with_index(tmp_path, work, *documents)

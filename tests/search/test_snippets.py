@@ -1,0 +1,108 @@
+"""Which few lines show why a page was found, and is all of it safe?"""
+
+import html
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawler.errors import BadQuery
+from crawler.search.grammar import parse
+from crawler.search.highlighting import Highlighter, fold_letters
+from crawler.search.snippets import SNIPPET_LENGTH, mark, plain, snippet
+from tests.search.pages import page
+
+
+def show(text: str, query: str, lang: str = "en") -> str:
+    return snippet(page("a", content=text, lang=lang), Highlighter(parse(query).part, lang))
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        ("A word here.", "word", "A <mark>word</mark> here."),
+        ("A WORD, wordy", "word", "A <mark>WORD</mark>, wordy"),
+        ("They crawled while crawling crawlers", "crawl", "They <mark>crawled</mark> while <mark>crawling</mark> crawlers"),
+        ("Ein Café", "cafe", "Ein <mark>Café</mark>"),
+        ("a cafe", "café", "a <mark>cafe</mark>"),
+        ("asyncio async", "asyn*", "<mark>asyncio</mark> <mark>async</mark>"),
+        ("wild wold weld!", "w?ld", "<mark>wild</mark> <mark>wold</mark> <mark>weld</mark>!"),
+        ("asynchronous", "asyncronous~", "<mark>asynchronous</mark>"),
+        ("read_csv(x)", "read_csv", "<mark>read</mark>_<mark>csv</mark>(x)"),
+        ("one two", '"one two"', "<mark>one</mark> <mark>two</mark>"),
+        ("red green", "red -green", "<mark>red</mark> green"),
+        ("red green", "red OR green", "<mark>red</mark> <mark>green</mark>"),
+        ("東京都に住む", "京都", "東<mark>京都</mark>に住む"),
+        ("a <b>word</b> & more", "word", "a &lt;b&gt;<mark>word</mark>&lt;/b&gt; &amp; more"),
+        ("x &amp; y", "amp", "x &amp;<mark>amp</mark>; y"),
+        ("line\n\n  line\tend", "end", "line line <mark>end</mark>"),
+        ("nothing of it", "absent", "nothing of it"),
+    ],
+)  # fmt: skip
+def test_words_are_marked_and_all_else_is_escaped(text, query, shown):
+    assert show(text, query) == shown
+
+
+def test_the_best_place_is_shown():
+    filler = "Some other sentence of no interest. " * 40
+    text = f"rebase {filler} interactive {filler} an interactive rebase of commits {filler} rebase"
+    shown = show(text, "interactive rebase")
+    assert "an <mark>interactive</mark> <mark>rebase</mark> of commits" in shown
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+    assert len(html.unescape(re.sub("</?mark>", "", shown))) <= SNIPPET_LENGTH + 10
+
+
+def test_the_description_stands_in():
+    document = page("a", content="text " * 100, description="What it <is> about", title="word")
+    assert snippet(document, Highlighter(parse("word").part)) == "What it &lt;is&gt; about"
+
+
+def test_scripts_stay_text():
+    attack = "<script>alert(1)</script><img src=x onerror=alert(2)> \"'><svg onload=alert(3)> javascript:alert(4)"
+    for query in ("script", "alert", "img OR svg", "src on*", "nothing"):
+        for shown in (show(attack * 20, query), mark(attack, Highlighter(parse(query).part))):
+            rest = re.sub("</?mark>", "", shown)
+            assert not set(rest) & set("<>\"'")
+
+
+def test_what_a_terminal_or_a_reader_would_obey_is_removed():
+    attack = "red \x1b[31mtext\x07 \u202eturned\u2066 zero\u200bwidth \x9b1m"
+    shown = show(attack, "text")
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b]", shown)
+    assert "\x1b" not in plain(attack)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 200_000, "x" * 1_000_000 + " word", "wordx" * 200_000, "wör " * 250_000, "東京" * 500_000, "w" * 1_000_000],
+    ids=["same", "endless", "nearly", "accents", "ideographs", "letter"],
+)  # fmt: skip
+@pytest.mark.parametrize("query", ["word", "wor*", "w*d?x", "wrod~", '"word word"', "東京"])
+def test_a_large_text_takes_bounded_time(text, query):
+    started = time.process_time()
+    shown = show(text, query)
+    assert time.process_time() - started < 5  # seconds of our own CPU; it is hundredths
+    assert len(shown) < 5000
+
+
+@given(st.text(), st.text())
+@settings(max_examples=300, deadline=None)
+def test_without_its_marks_a_snippet_is_what_the_page_says(text, asked):
+    try:
+        part = parse(asked).part
+    except BadQuery:
+        part = parse("a OR e OR *").part
+    text = re.sub("[\ud800-\udfff]", "", text)
+    shown = mark(text, Highlighter(part, "en"))
+    assert re.fullmatch(r"(?:[^<>\"'&]|&(?:lt|gt|amp|quot|#x27);|<mark>|</mark>)*", shown)
+    assert shown.count("<mark>") == shown.count("</mark>")
+    said = html.unescape(re.sub("</?mark>", "", shown))
+    assert re.sub(r"\s", "", said) == re.sub(r"\s", "", plain(text))
+
+
+@given(st.text())
+def test_folding_keeps_places(text):
+    assert len(fold_letters(text)) == len(text)
