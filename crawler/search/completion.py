@@ -16,38 +16,65 @@ def build_completion(prefix: str, most: int) -> dict[str, Any] | None:
     start = fold(prefix)[:LONGEST_PREFIX]
     if not start or most < 1:
         return None
-    most = min(most, MOST_OFFERED)
-    last = _last_word(prefix)
-    begins: list[dict[str, Any]] = [{"prefix": {"title_key": start}}]
-    inner: dict[str, Any] = {
+    head, last = _split(prefix)
+    is_title: dict[str, Any] = {"prefix": {"title_key": start}}
+    asked: dict[str, Any] = {
         "titles": {
-            "terms": {"field": "title_key", "include": f"{_escape(start)}.*", "size": most},
-            "aggs": {"one": {"top_hits": {"size": 1, "_source": {"includes": ["title", "title_*"]}}}},
+            "filter": is_title,
+            "aggs": {
+                "top": {
+                    "terms": {"field": "title_key", "include": f"{_escape(start)}.*", "size": _most_titles(most)},
+                    "aggs": {"one": {"top_hits": {"size": 1, "_source": {"includes": ["title", "title_*"]}}}},
+                }
+            },
         }
     }
+    begins = [is_title]
     if last:
-        begins.append({"prefix": {"vocabulary": last}})
-        inner["words"] = {"terms": {"field": "vocabulary", "include": f"{_escape(last)}.*", "size": most}}
+        # The last word, by words of pages that have all those before it.
+        fits: list[dict[str, Any]] = [{"prefix": {"vocabulary": last}}]
+        if head:
+            fits.append({"match": {"content": {"query": head, "operator": "and"}}})
+        is_word: dict[str, Any] = {"bool": {"filter": fits}}
+        size = min(most, MOST_OFFERED)
+        asked["words"] = {
+            "filter": is_word,
+            "aggs": {"top": {"terms": {"field": "vocabulary", "include": f"{_escape(last)}.*", "size": size}}},
+        }
+        begins.append(is_word)
     return {
         "size": 0,
         "track_total_hits": False,
         "query": {"bool": {"should": begins}},
-        "aggs": {"some": {"sampler": {"shard_size": LOOKED_AT}, "aggs": inner}},
+        "aggs": {"some": {"sampler": {"shard_size": LOOKED_AT}, "aggs": asked}},
     }
 
 
 def read_completion(prefix: str, most: int, answer: dict[str, Any]) -> list[str]:
-    found: dict[str, int] = {}
     typed = " ".join(prefix.split())[:LONGEST_PREFIX]
-    head = typed[: typed.rfind(" ") + 1]  # only the last word is completed
+    head = typed[: typed.rfind(" ") + 1]
     some = answer["aggregations"]["some"]
-    for bucket in some.get("words", {}).get("buckets", ()):
-        found[head + bucket["key"]] = bucket["doc_count"]
-    for bucket in some["titles"]["buckets"]:
-        [hit] = bucket["one"]["hits"]["hits"]
-        title = next((text for text in hit["_source"].values() if isinstance(text, str)), bucket["key"])
-        found[" ".join(title.split())[:TITLE_KEY_CHARACTERS]] = bucket["doc_count"]
-    return sorted(found, key=lambda text: (-found[text], text))[:most]
+    words = [head + bucket["key"] for bucket in _sort(some["words"]["top"]["buckets"])] if "words" in some else []
+    titles = [_read_title(bucket) for bucket in _sort(some["titles"]["top"]["buckets"])]
+    # Who types a second word begins a title; the first word alone begins too many of them.
+    if " " in typed:
+        return list(dict.fromkeys([*titles, *words]))[:most]
+    return list(dict.fromkeys([*words[: max(most - len(titles), 1)], *titles]))[:most]
+
+
+def _most_titles(most: int) -> int:
+    return min(max(most // 3, 1), MOST_OFFERED)
+
+
+def _sort(buckets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(buckets, key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
+
+
+def _read_title(bucket: dict[str, Any]) -> str:
+    """As its page writes it."""
+    [hit] = bucket["one"]["hits"]["hits"]
+    title = next((text for text in hit["_source"].values() if isinstance(text, str)), bucket["key"])
+    return " ".join(title.split())[:TITLE_KEY_CHARACTERS]
 
 
 def build_correction(word: str) -> dict[str, Any] | None:
@@ -72,12 +99,13 @@ def read_correction(word: str, answer: dict[str, Any]) -> str:
     return best_correction(fold(word), answer["hits"]["total"]["value"], known)
 
 
-def _last_word(prefix: str) -> str:
-    """ "" when something other than a word is being typed."""
+def _split(prefix: str) -> tuple[str, str]:
+    """What stands before the word that is being typed, and that word: "" when it is something else."""
     if not prefix or not prefix[-1].isalnum():
-        return ""
-    words = re.findall(r"[^\W_]+", fold(prefix))
-    return str(words[-1])[:LONGEST_OFFERED_WORD] if words else ""
+        return "", ""
+    typed = fold(prefix)[-LONGEST_PREFIX:]
+    found = re.search(r"[^\W_]+\Z", typed)
+    return (typed[: found.start()].strip(), found[0][:LONGEST_OFFERED_WORD]) if found else ("", "")
 
 
 def _escape(text: str) -> str:

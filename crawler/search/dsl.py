@@ -6,6 +6,7 @@ are asked for as phrases, which for one token cost nothing more.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from crawler.errors import BadQuery
@@ -18,8 +19,9 @@ Clause = dict[str, Any]
 MOST_RESULTS = 10_000  # index.max_result_window of both servers: deeper pages cost them memory without bound
 TOTAL_LIMIT = 100_000  # hits are counted up to here; beyond, the total is a lower bound
 MOST_WORDS = 100
-MOST_OPEN_WORDS = 10  # wildcards, prefixes and fuzzy words: each may stand for thousands
-EXPANSIONS = 64  # words that a fuzzy one may stand for
+MOST_OPEN_WORDS = 16  # wildcards, prefixes and fuzzy words: each may stand for thousands
+EXPANSIONS = 32  # words that a fuzzy one may stand for
+MOST_CLAUSES = 900  # servers refuse a query of 1024
 STEM_SHARE = 0.8  # of the weight of a field, when only the stem is the same
 VARIANT_SHARE = 0.5  # likewise when the word is only similar; such matches have no BM25, but a constant score
 TOGETHER_SLOP = 2  # words in the text may have so many between them; in titles and headings one
@@ -52,12 +54,20 @@ def build_query(query: Query, languages: Sequence[str]) -> Clause:
         raise BadQuery(f"{len(words)} words were asked for; {MOST_WORDS} is the most")
     if open_words > MOST_OPEN_WORDS:
         raise BadQuery(f"{open_words} wildcards and fuzzy words were asked for; {MOST_OPEN_WORDS} is the most")
+    languages = languages[: _count_affordable_languages(len(words))]
     asked = build_part(query.part, languages) if query.part else {"match_all": {}}
     together = _ask_together(query.part, languages) if query.part and query.sort == "relevance" else []
     kept, left_out = build_filters(query.filters)
     if not query.with_duplicates:
         left_out.append({"exists": {"field": "duplicate_of"}})
     return {"bool": {"must": [asked], "should": together, "filter": kept, "must_not": left_out}}
+
+
+def _count_affordable_languages(words: int) -> int:
+    """Each word is looked for in every field, and in the stems of every language: the commonest ones stay."""
+    fixed = words * (len(FIELD_WEIGHTS) + 2) + len(TOGETHER_WEIGHTS)
+    each = (words + 1) * len(STEMMED_FIELDS)
+    return max(0, (MOST_CLAUSES - fixed) // each)
 
 
 def build_sort(order: str) -> list[Clause]:
@@ -185,6 +195,9 @@ def _ask_together(part: Part, languages: Sequence[str]) -> list[Clause]:
         return []
     text = " ".join(words[:MOST_TOGETHER])
     bonuses: list[Clause] = []
+    for one, other in pairwise(words[:MOST_TOGETHER]):  # git hooks: githooks
+        joined = {"query": one + other, "fields": ["title", "anchors"], "boost": TOGETHER_WEIGHTS["title"]}
+        bonuses.append({"multi_match": joined})
     for name, weight in TOGETHER_WEIGHTS.items():
         slop = TOGETHER_SLOP if name == "content" else 1
         fields = [name, *(f"{name}_{language}" for language in languages)]

@@ -10,6 +10,8 @@ from crawler.search.remote import RemoteIndex
 
 API_KEY_USER = "apikey"  # elasticsearch+https://apikey:KEY@host:9200/pages
 
+NOT_ACCEPTABLE = 406  # what OpenSearch, and an Elasticsearch before 9, say to the media types of this client
+
 
 class ElasticIndex(RemoteIndex):
     product = "Elasticsearch"
@@ -42,11 +44,11 @@ class ElasticIndex(RemoteIndex):
         try:
             answer = await client.perform_request(method, path, params=params, headers=headers, body=body)
         except ApiError as error:
+            if error.meta.status == NOT_ACCEPTABLE:
+                raise self._refuse_product() from error
             return error.meta.status, error.body
         except UnsupportedProductError as error:
-            raise EngineRefused(
-                f"what answers at {self._config.url} is no Elasticsearch; if it is OpenSearch, use opensearch+http…"
-            ) from error
+            raise self._refuse_product() from error
         except elastic_transport.TlsError as error:
             raise EngineRefused(
                 f"the certificate of {self._config.url} is not trusted: {error}; name its authority in INDEX_CA_FILE"
@@ -54,6 +56,12 @@ class ElasticIndex(RemoteIndex):
         except elastic_transport.TransportError as error:
             raise EngineUnavailable(f"{self._config.url} does not answer: {type(error).__name__}: {error}") from error
         return answer.meta.status, answer.body
+
+    def _refuse_product(self) -> EngineRefused:
+        return EngineRefused(
+            f"what answers at {self._config.url} is no Elasticsearch 9; "
+            "if it is OpenSearch, INDEX_URL must begin with opensearch+"
+        )
 
     async def close(self) -> None:
         client, self._client = self._client, None

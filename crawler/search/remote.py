@@ -211,7 +211,9 @@ class RemoteIndex(ABC):
 
     async def search(self, query: Query) -> Hits:
         body = build_search(query, await self._know_languages(), self._config.timeout_seconds)
-        status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400,))
+        status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400, 503))
+        if status == 503:  # the index was cleared while it was searched: the alias leads to another now
+            status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400,))
         if status == 400:
             raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
         total = answer["hits"]["total"]
