@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawler.storage.s3_place import S3Place
+from tests.search.engine_server import NoEngine, running_engine
 from tests.servers import RedisCluster, RedisServer, short_directory
 from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
 
@@ -75,3 +76,22 @@ def data_dir() -> Iterator[Path]:
     """A directory for embedded engines, with a short path."""
     with short_directory() as directory:
         yield directory
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_url() -> Iterator[str]:
+    """``http://127.0.0.1:port`` of a server that all test workers share: use an index name of your own."""
+    yield from _share_engine("elasticsearch")
+
+
+@pytest.fixture(scope="session")
+def opensearch_url() -> Iterator[str]:
+    yield from _share_engine("opensearch")
+
+
+def _share_engine(name: str) -> Iterator[str]:
+    try:
+        with running_engine(name) as url:
+            yield url
+    except NoEngine as error:
+        pytest.skip(str(error))
