@@ -23,8 +23,9 @@ _PERMALINK = ["¶"]  # which documentation shows beside a heading that is pointe
 _TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
 _MAY_HIDE = (' hidden="', "display:")
 _FEW_HIDDEN = 50
-_HIDES = re.compile(r' hidden="(?!until-found)| style="[^"]*?display:\s*none', re.IGNORECASE)
-_HREF = re.compile(r' href="([^"]++)"')
+# A space or the end follows an attribute: a value that looks like another attribute does not pass for one.
+_HIDES = re.compile(r' (?:hidden="(?!until-found)[^"]*+|style="[^"]*?display:\s*+none[^"]*+)"(?= |$)', re.IGNORECASE)
+_HREF = re.compile(r' href="([^"]++)"(?= |$)')
 _ALT = re.compile(r' alt="([^"]++)"')
 _OTHER_NAME = re.compile(r' (?:aria-label|title)="([^"]++)"')
 _DATETIME = re.compile(r' datetime="([^"]{4,64})"')
