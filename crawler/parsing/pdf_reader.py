@@ -31,7 +31,7 @@ def main(megabytes: int, cpu_seconds: int, max_pages: int, max_characters: int) 
             length += len(text)
             if length > max_characters:
                 break
-        told = document.get_metadata_dict(skip_empty=True)
+        told = {name: text[:1000] for name, text in document.get_metadata_dict(skip_empty=True).items()}
     except MemoryError:
         answer({"trouble": f"this PDF takes more than {megabytes} MB of memory"})
         return

@@ -134,8 +134,8 @@ MARKUP = """
     <a href=/x>|</a>|<p>|</p>|<p hidden>|<h1>|</h1>|<nav>|</nav>|<main>|</main>|<div role=main>|<div>|</div>|<svg>
     </svg>|<script>|</script>|<!--|-->|<template>|</template>|<table>|<td>|</table>|<img alt=x>|<select>|<option>|</b>
     <title>|<time datetime=2024>|<dialog open>|</dialog>|<noscript>|</noscript>|text |&amp;|&#0;|<b style=display:none>
-    </title>|<textarea>|<plaintext>|<frameset>|<math>|<annotation-xml>|¶|<meta name=date content=|<html lang=de>|'|"|>|text
-    <script type=application/ld+json>{"@graph":[
+    </title>|<textarea>|<plaintext>|<frameset>|<math>|<annotation-xml>|¶|<meta name=date content=|<html lang=de>
+    '|"|>|text|<script type=application/ld+json>{"@graph":[
 """
 
 
