@@ -42,7 +42,7 @@ def cut_nesting(text: bytes) -> bytes:
     return text[: next(islice(_TAG.finditer(text), number, None)).start()]
 
 
-def _find_too_deep(tags: Iterable[tuple[bytes, bytes]]) -> int | None:
+def _find_too_deep(tags: Iterable[tuple[bytes, ...]]) -> int | None:
     """The number of the first tag that is."""
     open_tags: list[bytes] = []
     for number, (slash, name) in enumerate(tags):

@@ -31,9 +31,12 @@ def main(megabytes: int, cpu_seconds: int, max_pages: int, max_characters: int) 
             length += len(text)
             if length > max_characters:
                 break
-        told = document.get_metadata_dict(skip_empty=True)
-    except (pypdfium2.PdfiumError, ValueError, MemoryError) as error:
-        answer({"trouble": f"this PDF cannot be read: {error or type(error).__name__}"})
+        told = {name: text[:1000] for name, text in document.get_metadata_dict(skip_empty=True).items()}
+    except MemoryError:
+        answer({"trouble": f"this PDF takes more than {megabytes} MB of memory"})
+        return
+    except (pypdfium2.PdfiumError, ValueError) as error:
+        answer({"trouble": f"this PDF cannot be read: {error}"})
         return
     text = "\n".join(texts)
     answer({"text": text[:max_characters], "told": told, "is_cut": len(texts) < pages or len(text) > max_characters})

@@ -23,8 +23,9 @@ _PERMALINK = ["¶"]  # which documentation shows beside a heading that is pointe
 _TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
 _MAY_HIDE = (' hidden="', "display:")
 _FEW_HIDDEN = 50
-_HIDES = re.compile(r' hidden="(?!until-found)| style="[^"]*?display:\s*none', re.IGNORECASE)
-_HREF = re.compile(r' href="([^"]++)"')
+# A space or the end follows an attribute: a value that looks like another attribute does not pass for one.
+_HIDES = re.compile(r' (?:hidden="(?!until-found)[^"]*+|style="[^"]*?display:\s*+none[^"]*+)"(?= |$)', re.IGNORECASE)
+_HREF = re.compile(r' href="([^"]++)"(?= |$)')
 _ALT = re.compile(r' alt="([^"]++)"')
 _OTHER_NAME = re.compile(r' (?:aria-label|title)="([^"]++)"')
 _DATETIME = re.compile(r' datetime="([^"]{4,64})"')
@@ -137,7 +138,7 @@ class _Reader:
         find_kind, block = KINDS.get, Kind.BLOCK
         tags = _tags(html)
         for before, name, attributes in tags:
-            if before:
+            if before and (pieces or not before.isspace()):  # a line does not begin with the space between two tags
                 pieces.append(before)
                 if links:
                     self._link_length += len(before)
@@ -205,8 +206,7 @@ class _Reader:
         pieces = self._pieces
         line = pieces[0] if len(pieces) == 1 else "".join(pieces)
         pieces.clear()
-        # Most are the spaces between two tags.
-        if line and not line.isspace() and (line := " ".join(unescape(line).split())):
+        if line and (line := " ".join(unescape(line).split())):
             text = self.text
             line = line[: MAX_TEXT_LENGTH - self._length]
             self._length += len(line) + 1

@@ -1,4 +1,4 @@
-"""Are title and links of a page found, whatever a server sends, and fast?"""
+"""Are title and links of a page found, whatever a server sends, and fast? And what a page asks of crawlers?"""
 
 import time
 from dataclasses import replace
@@ -393,7 +393,7 @@ def test_an_ordinary_page_is_fast():
     started = time.process_time()
     for _ in range(200):
         page = parse_page(body, URL, "text/html; charset=utf-8")
-    assert (time.process_time() - started) / 200 < 0.002  # 0.15 ms, where it was measured
+    assert (time.process_time() - started) / 200 < 0.003  # 0.5 ms, where it was measured
     assert len(page.links) == 40
 
 
