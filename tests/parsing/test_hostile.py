@@ -157,3 +157,32 @@ def test_any_mixture_of_markup_is_a_page(html):
         one.encode()
         assert one == one.strip()
         assert "  " not in one
+
+
+DRAWING = "<svg>" + '<path d="M 0 0"/>' * 50 + "<g><circle r=1 /><line></g></svg>"
+
+
+def test_drawings_do_not_make_a_page_deep() -> None:
+    page = parse_page((DRAWING * 100 + "<p>the end</p>").encode(), "http://a.example/")
+    assert not page.is_cut
+    assert page.text.endswith("the end")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<svg>" + "<g>" * 20_000,
+        "<svg>" + "<a>" * 20_000,
+        "<svg><div>" + "<x/>" * 20_000,  # the drawing ended with the div
+        "<svg><foreignObject>" + "<x/>" * 20_000,
+        "<svg></p>" + "<x/>" * 20_000,
+        "<svg/>" + "<x/>" * 20_000,
+        "<svg></svg>" + "<path/>" * 20_000,
+        "<svg><svg></svg></svg>" + "<path/>" * 20_000,
+        "<path/>" * 20_000,
+        "<svg><path/></svg>" + "<b>" * 20_000,
+        "<math><mi>" + "<x/>" * 20_000,
+    ],
+)
+def test_no_drawing_hides_depth(hostile: str) -> None:
+    assert parse_page(hostile.encode(), "http://a.example/").is_cut
