@@ -36,7 +36,7 @@ def parse_page(
 ) -> Page:
     """``url`` is the page's own, the others are values of its headers. Never raises.
 
-    Without text there are no anchors, headings, dates and languages either: title, links and wishes, at half the cost.
+    Without text there are no anchors, headings, metadata, dates and language either, at a third of the cost.
     """
     utf8, charset = to_utf8(body, content_type)
     kept = cut_nesting(utf8)

@@ -5,8 +5,10 @@ The features are runs of three words. Their hashes lie on a ring; each bit asks 
 feature that comes next, and is a bit of that one (minwise hashing in one permutation, Li, Owen, Zhang 2012, with one
 bit kept of each, Li, König 2010). So a bit changes only with the one feature that it looks at, where in the sums of the
 first simhash (Charikar 2002) every feature moves every bit: with one word changed in texts of 60 to 200 words, 90 % of
-the copies were found within three bits, and 40 % with sums; with 500 words and more all, and 95 %. Of 617 pages of
-documentation, no two were taken for copies by either.
+the copies were found within three bits, and 40 % with sums; with 500 words and more all, and 95 %. A date and time
+written out, changed in all its parts, is harder: 50 % of such short texts, and 31 % with sums; 89 and 70 % from 200
+words on; 99 and 89 % from 500 on. Of 617 pages of documentation, no two were taken for copies by either. One run, on
+Python's and git's documentation, which the length of the runs was chosen on as well.
 
 All of it is array arithmetic, without a loop over words: 0.1 ms for 10 kB of text.
 """
