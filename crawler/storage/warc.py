@@ -23,12 +23,13 @@ from crawler.storage.files import Files
 from crawler.storage.layout import WARC, PageKey, check_id, check_info, is_day, read_page_key
 from crawler.storage.objects import Objects
 from crawler.storage.page import Page, PageInfo
-from crawler.storage.warc_file import WarcFile, adopt, find_files
+from crawler.storage.warc_file import WarcFile, adopt, find_files, remove_unnamed
 from crawler.storage.warc_index import FINISHED, WARC_FILE, Entry, index_path, merge, read_line
 from crawler.storage.warc_record import decode_record, encode_record
 from crawler.storage.warc_shelf import Shelf, Volume
 
 MAX_OPEN_FILES = 3  # one for a day; more only while old pages come in from a spool
+RECENT_PAGES = 10_000
 _INFOS_AT_ONCE = 1000
 _MAX_HOPS = 4
 
@@ -49,6 +50,7 @@ class WarcStore(Files):
         self._writing = asyncio.Lock()
         self._files: dict[str, WarcFile] = {}
         self._full: list[WarcFile] = []
+        self._recent: dict[tuple[str, str], PageInfo] = {}
         self._uploading: set[asyncio.Task[None]] = set()
         host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname()[:40])
         self._worker = f"{host}-{os.getpid()}-{time.time_ns() // 1_000_000:x}"
@@ -57,6 +59,7 @@ class WarcStore(Files):
     async def open(self) -> None:
         await self.objects.open()
         for day_folder in await self._in_thread(lambda: sorted(self._folder.glob(f"{WARC}/*/"))):
+            await asyncio.to_thread(remove_unnamed, day_folder)
             for path in await self._in_thread(lambda folder=day_folder: find_files(folder)):  # type: ignore[misc]
                 if self._uploads or not index_path(path, FINISHED).exists():
                     await self._take_over(path)
@@ -75,25 +78,37 @@ class WarcStore(Files):
 
     async def put(self, pages: Sequence[Page]) -> None:
         keys = [check_info(page.info) for page in pages]
-        originals = [await self._find_original(page.info) for page in pages]
         async with self._writing:
-            await self._in_thread(lambda: self._write(pages, keys, originals))
+            await self._in_thread(lambda: self._write(pages, keys))
         self._days.expect(key.day for key in keys)
         self._start_uploads()
 
-    async def _find_original(self, info: PageInfo) -> PageInfo | None:
+    def _find_original(self, info: PageInfo) -> PageInfo | None:
+        """For the WARC alone, whose revisit records name it if they can. Where it is not at hand they do not."""
         key = read_page_key(info.same_as) if info.same_as else None
-        entries = [] if key is None else [entry for _, entry in await self._entries(key)]
-        same = [entry.page for entry in entries if entry.page.sha256 == info.sha256 and not entry.page.same_as]
-        return same[0] if same else None
+        if key is None:
+            return None
+        recent = self._recent.get((key.id, info.sha256))
+        if recent is not None:
+            return recent
+        entries = self._shelf.find_finished(key.day, key.id)
+        same = (entry.page for entry in entries if entry.page.sha256 == info.sha256 and not entry.page.same_as)
+        return next(same, None)
 
-    def _write(self, pages: Sequence[Page], keys: Sequence[PageKey], originals: Sequence[PageInfo | None]) -> None:
+    def _remember(self, info: PageInfo) -> None:
+        self._recent[info.id, info.sha256] = info
+        if len(self._recent) > RECENT_PAGES:
+            del self._recent[next(iter(self._recent))]
+
+    def _write(self, pages: Sequence[Page], keys: Sequence[PageKey]) -> None:
         batches: dict[str, dict[tuple[str, int], tuple[PageInfo, bytes]]] = {}
-        for page, key, original in zip(pages, keys, originals, strict=True):
+        for page, key in zip(pages, keys, strict=True):
             file = self._files.get(key.day)
             if file is None or not file.holds(page.info):
                 info = gzip_page.complete(page)
-                record = encode_record(info, page.body, original)
+                if not info.same_as:
+                    self._remember(info)
+                record = encode_record(info, page.body, self._find_original(info))
                 batches.setdefault(key.day, {})[info.id, info.fetched_at] = (info, record)
         for day, records in batches.items():
             self._file_for(day).write(records.values())

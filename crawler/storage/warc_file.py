@@ -4,14 +4,18 @@ The process holds a lock on the file as long as it lives. A file that nobody hol
 left behind: whoever opens the store next cuts off the record that was torn and finishes the index.
 """
 
+import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from crawler.storage.page import PageInfo
-from crawler.storage.warc_index import FINISHED, UNFINISHED, WARC_FILE, Entry, index_path, rebuild, write_line
+from crawler.storage.warc_index import FINISHED, UNFINISHED, WARC_FILE, Entry, GrowingIndex, index_path, write_line
 from crawler.storage.warc_record import encode_warcinfo
+
+LEFTOVER_SECONDS = 3600
 
 
 class WarcFile:
@@ -98,7 +102,7 @@ def adopt(path: Path) -> int | None:
 
 def finish_index(path: Path, file: int) -> bool:
     """Answers False, and removes the file, if it holds no page."""
-    lines, end = rebuild(path)
+    lines, end = GrowingIndex(path).read()
     unfinished, finished = index_path(path, UNFINISHED), index_path(path, FINISHED)
     if not lines:
         path.unlink()
@@ -115,6 +119,14 @@ def finish_index(path: Path, file: int) -> bool:
     passing.rename(finished)
     unfinished.unlink(missing_ok=True)
     return True
+
+
+def remove_unnamed(folder: Path) -> None:
+    """Files that a process was about to give their name when it died."""
+    for path in folder.glob(".*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > LEFTOVER_SECONDS:
+                path.unlink()
 
 
 def find_files(folder: Path) -> list[Path]:

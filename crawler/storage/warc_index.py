@@ -4,6 +4,7 @@ A finished index is sorted: a page is found by halving, and several files are re
 file that is still written, or was when its process died, is not sorted, and may lack what came last: it is scanned for.
 """
 
+import bisect
 import heapq
 import mmap
 import zlib
@@ -27,7 +28,7 @@ _PREFIX_LENGTH = 34  # an id, a space and 17 digits: what sorts, and what tells 
 _GZIP = 31
 _CHUNK_BYTES = 1 << 16
 
-Lines = bytes | mmap.mmap
+Lines = bytes | mmap.mmap | list[bytes]
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -56,6 +57,12 @@ def read_line(line: bytes) -> Entry:
 def find_lines(lines: Lines, id_: str) -> Iterator[bytes]:
     """In sorted lines: those of one page, by halving."""
     wanted = id_.encode() + b" "
+    if isinstance(lines, list):
+        position = bisect.bisect_left(lines, wanted)
+        while position < len(lines) and lines[position].startswith(wanted):
+            yield lines[position]
+            position += 1
+        return
     low, high = 0, len(lines)  # both are where a line begins; all before low are smaller, all from high on are not
     while low < high:
         middle = max(lines.rfind(b"\n", low, (low + high) // 2) + 1, low)
@@ -81,48 +88,65 @@ def merge(sources: Sequence[Lines]) -> Iterator[bytes]:
 
 
 def _split(lines: Lines) -> Iterator[bytes]:
+    if isinstance(lines, list):
+        yield from lines
+        return
     start = 0
     while (end := lines.find(b"\n", start)) >= 0:
         yield bytes(lines[start:end])
         start = end + 1
 
 
-def read_index(warc: Path) -> Lines:
-    """Of a local file, finished or not. Raises FileNotFoundError if the file is gone."""
+def read_finished(warc: Path) -> Lines | None:
+    """None if the index of that local file is not finished."""
     try:
         with index_path(warc, FINISHED).open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except ValueError:  # empty: cannot be mapped
-        return b""
-    except FileNotFoundError:
-        lines, _ = rebuild(warc)
-        return b"".join(lines)
+    except (FileNotFoundError, ValueError):  # not there, or empty, which cannot be: no such file is ever finished
+        return None
 
 
-def rebuild(warc: Path) -> tuple[list[bytes], int]:
-    """The sorted lines of a file whose index was not finished, and where its last whole record ends."""
-    with warc.open("rb") as file:
-        size = file.seek(0, 2)
+class GrowingIndex:
+    """Of a file that is still written, or was when its process died. Each time only what is new is read."""
+
+    def __init__(self, warc: Path) -> None:
+        self._warc = warc
+        self._lines: list[bytes] = []
+        self._read_until = 0  # in the index
+        self._end = 0  # of the last record that the index knows
+
+    def read(self) -> tuple[list[bytes], int]:
+        """The lines, sorted, and where the last whole record ends. Raises FileNotFoundError if the file is gone."""
+        with self._warc.open("rb") as file:
+            self._read_on(file.seek(0, 2))
+            self._lines.sort()
+            unknown, end = [], self._end
+            for offset, length, head in scan(file, end):
+                end = offset + length
+                info = find_info(head, str(self._warc))
+                if info is not None:
+                    unknown.append(write_line(Entry(offset, length, info, self._warc.name)))
+        return sorted([*self._lines, *unknown]), end  # a copy: whoever reads it is not disturbed by the next read
+
+    def _read_on(self, warc_bytes: int) -> None:
         try:
-            text = index_path(warc, UNFINISHED).read_bytes()
+            with index_path(self._warc, UNFINISHED).open("rb") as index:
+                if index.seek(0, 2) < self._read_until:  # a batch was taken back
+                    self._lines, self._read_until, self._end = [], 0, 0
+                index.seek(self._read_until)
+                text = index.read()
         except FileNotFoundError:
-            text = b""
-        lines, end = [], 0
+            return
         for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
             try:
                 entry = read_line(line)
             except Damaged:
-                break
-            if entry.offset + entry.length > size:
-                break
-            lines.append(line)
-            end = entry.offset + entry.length
-        for offset, length, head in scan(file, end):
-            end = offset + length
-            info = find_info(head, str(warc))
-            if info is not None:
-                lines.append(write_line(Entry(offset, length, info, warc.name)))
-        return sorted(set(lines)), end
+                return
+            if entry.offset + entry.length > warc_bytes:
+                return
+            self._lines.append(line)
+            self._read_until += len(line)
+            self._end = entry.offset + entry.length
 
 
 def scan(file: IO[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:

@@ -15,7 +15,16 @@ from crawler.storage.gzip_page import MAX_FILE_BYTES as MAX_RECORD_BYTES
 from crawler.storage.layout import WARC
 from crawler.storage.objects import Objects
 from crawler.storage.warc_file import find_files
-from crawler.storage.warc_index import FINISHED, WARC_FILE, Entry, Lines, find_lines, read_index, rebuild
+from crawler.storage.warc_index import (
+    FINISHED,
+    WARC_FILE,
+    Entry,
+    GrowingIndex,
+    Lines,
+    find_lines,
+    read_finished,
+    read_line,
+)
 
 INDEXES_KEPT = 64  # of files on S3, which never change; as mappings of nameless files, so they take no memory
 _READ_BYTES = 8 * 1024 * 1024
@@ -36,10 +45,13 @@ class Shelf:
         self._remote = remote
         self._folder = folder
         self._indexes: OrderedDict[str, Lines] = OrderedDict()
+        self._looking = asyncio.Lock()  # an index that grows is read on by one at a time
+        self._growing: dict[Path, GrowingIndex] = {}
 
     async def volumes(self, day: str) -> list[Volume]:
         # First those here: a file that is uploaded meanwhile is then seen twice, and not missed.
-        here = await asyncio.to_thread(self._volumes_here, day)
+        async with self._looking:
+            here = await asyncio.to_thread(self._volumes_here, day)
         if self._remote is None:
             return here
         names = {volume.name for volume in here}
@@ -64,13 +76,23 @@ class Shelf:
             raise EngineUnavailable(f"{volume.name} was removed while it was read")
         return kept.data
 
+    def find_finished(self, day: str, id_: str) -> list[Entry]:
+        """Of the files here whose index is finished: cheap enough to ask while writing."""
+        indexes = (read_finished(path) for path in find_files(self._folder / WARC / day))
+        return [read_line(line) for lines in indexes if lines is not None for line in find_lines(lines, id_)]
+
     def _volumes_here(self, day: str) -> list[Volume]:
         volumes = []
         for path in find_files(self._folder / WARC / day):
             try:
-                volumes.append(Volume(f"{WARC}/{day}/{path.name}", read_index(path), True))
+                lines = read_finished(path)
+                if lines is None:
+                    lines, _ = self._growing.setdefault(path, GrowingIndex(path)).read()
+                else:
+                    self._growing.pop(path, None)
+                volumes.append(Volume(f"{WARC}/{day}/{path.name}", lines, True))
             except FileNotFoundError:  # uploaded since it was listed
-                continue
+                self._growing.pop(path, None)
         return volumes
 
     def _read_here(self, volume: Volume, entry: Entry) -> bytes:
@@ -98,7 +120,7 @@ class Shelf:
                     if not kept.data:
                         break
                     await asyncio.to_thread(file.write, kept.data)
-            lines, _ = await asyncio.to_thread(rebuild, path)
+            lines, _ = await asyncio.to_thread(GrowingIndex(path).read)
         return _map(b"".join(lines))
 
 
