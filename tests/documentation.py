@@ -38,7 +38,7 @@ events {{ worker_connections 1024; }}
 http {{
     types {{ text/html html htm; text/plain txt; text/css css; application/javascript js; image/png png; }}
     default_type application/octet-stream;
-    log_format hits '$server_addr $status $uri';
+    log_format hits '$server_addr $status $request_uri';
     access_log {scratch}/access.log hits;
     client_body_temp_path {scratch}/body;
     proxy_temp_path {scratch}/proxy;
@@ -127,7 +127,8 @@ class Documentation:
         root = self._hosts.get(parts.netloc)
         if root is None or parts.query:
             return None
-        path = (root / unquote(parts.path).lstrip("/")).resolve()
+        name = unquote(parts.path).lstrip("/")
+        path = (root / (f"{name}index.html" if name == "" or name.endswith("/") else name)).resolve()
         return path if path.is_file() and path.suffix in (".html", ".htm") and path.is_relative_to(root) else None
 
     @cached_property
@@ -141,7 +142,8 @@ class Documentation:
             if url in found or path is None:
                 continue
             found[url] = path
-            waiting.extend(urldefrag(urljoin(url, link.strip())).url for link in self._read(path).links)
+            links = [link.strip().replace("\\", "/") for link in self._read(path).links]  # as browsers read them
+            waiting.extend(urldefrag(urljoin(url, link)).url for link in links)
         return found
 
     def requests(self) -> list[str]:
