@@ -9,7 +9,7 @@ import pytest
 from tests.search.engine_server import NoEngine, running_engine
 from tests.servers import RedisCluster, RedisServer, short_directory
 
-SLOW = ("faults", "render", "e2e", "commands", "test_scrapyd.py", "test_benchmarks.py")
+SLOW = ("faults", "render", "e2e", "commands", "contract", "search", "test_scrapyd.py", "test_benchmarks.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,7 +31,7 @@ LINES = "application/x-ndjson"
 LANGUAGES_SECONDS = 60.0  # for so long the list of languages in the index is taken as known
 MOST_LANGUAGES = 40
 READ_AT_ONCE = 250
-# An index that is cleared while it is searched answers 503, until the alias leads to the other one.
+# An index that is cleared while it is searched answers 503 or 400, until the alias leads to the other one.
 SEARCH_AGAIN_SECONDS = (0.05, 0.2, 0.5)
 OPTIMISE_SECONDS = 3600.0  # merging a large index takes its time
 
@@ -221,14 +221,13 @@ class RemoteIndex(ABC):
         return Hits(hits, total["value"], is_exact)
 
     async def _search(self, body: dict[str, Any]) -> Any:
-        for pause_seconds in SEARCH_AGAIN_SECONDS:
-            status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400, 503))
+        for pause_seconds in (*SEARCH_AGAIN_SECONDS, 0.0):
+            accepted = (400, 503) if pause_seconds else (400,)
+            status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=accepted)
             if status == 200:
                 return answer
-            if status == 400:
-                raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
             await asyncio.sleep(pause_seconds)
-        return (await self._ask("POST", f"{self._path}/_search", body))[1]
+        raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
 
     async def complete(self, prefix: str, most: int) -> list[str]:
         body = completion.build_completion(prefix, most)
