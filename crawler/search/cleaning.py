@@ -26,6 +26,13 @@ class Unfit(Exception):
 
 def prepare(document: Document) -> Document:
     """The document, or one with its texts cleaned and cut. Raises Unfit."""
+    try:
+        return _prepare(document)
+    except (AttributeError, TypeError) as error:  # nothing checks the types of a Document when it is made
+        raise Unfit(f"one of its fields has the wrong type: {error}") from error
+
+
+def _prepare(document: Document) -> Document:
     if not document.id or len(document.id.encode("utf-8", "replace")) > LONGEST_ID_BYTES:
         raise Unfit(f"its id must have 1 to {LONGEST_ID_BYTES} bytes")
     if len(document.url.encode("utf-8", "replace")) > LONGEST_URL_BYTES:

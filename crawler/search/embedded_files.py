@@ -68,10 +68,13 @@ class IndexFiles:
     def begin(self, after: int) -> int:
         """An empty generation, not in use yet."""
         generation = after + 1
-        shutil.rmtree(self.directory(generation), ignore_errors=True)  # of a process that died on the way
+        self.discard(generation)  # of a process that died on the way
         self.directory(generation).mkdir(parents=True)
         tantivy.Index(schema(), str(self.directory(generation)))
         return generation
+
+    def discard(self, generation: int) -> None:
+        shutil.rmtree(self.directory(generation), ignore_errors=True)
 
     def switch(self, generation: int) -> Format:
         """From here on it is the one in use; a process that dies on the way leaves the old one in use."""

@@ -37,6 +37,12 @@ class QueryBuilder:
         self._languages = [language for language in languages if language in STEMMERS]
 
     def build(self, query: Query) -> Tantivy:
+        if query.filters.languages:  # of other languages nothing is found anyway
+            asked_for = [language_of(code) for code in query.filters.languages]
+            return QueryBuilder(self._schema, asked_for)._build(query)
+        return self._build(query)
+
+    def _build(self, query: Query) -> Tantivy:
         clauses: list[tuple[Occur, Tantivy]] = []
         if query.part is None:
             clauses.append((Occur.Must, _everything()))

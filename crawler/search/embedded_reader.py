@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tantivy
-from tantivy import FieldType, Occur, Order
+from tantivy import FieldType, Order
 from tantivy import Query as Tantivy
 
 from crawler.search.document import Document
@@ -19,6 +19,7 @@ from crawler.search.query import Query
 MOST_STEM_LANGUAGES = 6  # of an index, the commonest; each adds terms to every word of a query
 DOCUMENTS_AT_ONCE = 1000  # when all are read
 KEYS = 1 << 64
+REOPENINGS = 5
 
 
 class Snapshot:
@@ -62,16 +63,18 @@ class Snapshot:
 
     def documents(self) -> Iterator[list[Document]]:
         """In parts: keys are hashes, so that equal ranges of them hold about as many documents each."""
-        parts = self.searcher.num_docs // DOCUMENTS_AT_ONCE + 1
-        for part in range(parts):
-            low, high = KEYS * part // parts, KEYS * (part + 1) // parts - 1
+        parts = 2 * self.searcher.num_docs // DOCUMENTS_AT_ONCE + 1
+        ranges = [(KEYS * part // parts, KEYS * (part + 1) // parts - 1) for part in reversed(range(parts))]
+        while ranges:
+            low, high = ranges.pop()
             query = Tantivy.range_query(schema(), "key", FieldType.Unsigned, low, high)
-            hits = self.searcher.search(query, limit=self.searcher.num_docs + 1, count=False).hits
-            yield [self.read(address) for _, address in hits]
-
-    def count(self, *queries: Tantivy) -> int:
-        both = Tantivy.boolean_query([(Occur.Must, query) for query in queries])
-        return int(self.searcher.search(both, limit=1).count)  # type: ignore[attr-defined]
+            # Memory is taken for as many as the limit says, so that it must not be the number of all documents.
+            result = self.searcher.search(query, limit=DOCUMENTS_AT_ONCE)
+            if result.count > DOCUMENTS_AT_ONCE and low < high:  # type: ignore[attr-defined]
+                middle = (low + high) // 2
+                ranges += [(middle + 1, high), (low, middle)]
+                continue
+            yield [self.read(address) for _, address in result.hits]
 
 
 class Reader:
@@ -87,17 +90,29 @@ class Reader:
 
     def snapshot(self) -> Snapshot:
         with self._lock:
-            format_seen = _signature(self._files.format_path)
-            seen = (format_seen, _signature(self._files.directory(self._generation) / "meta.json"))
-            if self._snapshot is None or self._index is None or seen != self._seen:
-                generation = self._files.current()
-                if self._index is None or generation != self._generation:
-                    self._index, self._generation = self._files.open(generation), generation
-                # Taken before the reload: what is committed in between is then looked at once more, not missed.
-                self._seen = (format_seen, _signature(self._files.directory(generation) / "meta.json"))
-                self._index.reload()
-                self._snapshot = Snapshot(self._index.searcher())
-            return self._snapshot
+            for _ in range(REOPENINGS):
+                known = self._files.read_format()
+                try:
+                    return self._look()
+                except (OSError, ValueError):
+                    if self._files.read_format() == known:
+                        raise
+                    # Between reading which generation is in use and opening it, it was replaced and removed.
+            return self._look()
+
+    def _look(self) -> Snapshot:
+        format_seen = _signature(self._files.format_path)
+        seen = (format_seen, _signature(self._files.directory(self._generation) / "meta.json"))
+        if self._snapshot is None or self._index is None or seen != self._seen:
+            generation = self._files.current()
+            if self._index is None or generation != self._generation:
+                self._index, self._generation = self._files.open(generation), generation
+            # Taken before the reload: what is committed in between is then looked at once more, not missed.
+            seen = (format_seen, _signature(self._files.directory(generation) / "meta.json"))
+            self._index.reload()
+            self._snapshot = Snapshot(self._index.searcher())
+            self._seen = seen
+        return self._snapshot
 
     def close(self) -> None:
         with self._lock:

@@ -36,34 +36,37 @@ class Writer:
             return self._process_lock.try_lock()
 
     def write(self, documents: Sequence[Document]) -> list[Poison]:
+        with self._lock:
+            self._process_lock.require()  # before the work of encoding them, which would be for nothing
         poison: list[Poison] = []
         newest: dict[str, Document] = {}
+        rows: dict[str, tantivy.Document] = {}
         for document in documents:
             try:
                 fit = prepare(document)
-            except Unfit as error:
+                known = newest.get(fit.id)
+                if known is None or known.fetched_at <= fit.fetched_at:
+                    rows[fit.id] = encode(fit)
+                    newest[fit.id] = fit
+            except (Unfit, ValueError, TypeError, OverflowError) as error:
                 poison.append(Poison(document, str(error)))
-                continue
-            known = newest.get(fit.id)
-            if known is None or known.fetched_at <= fit.fetched_at:
-                newest[fit.id] = fit
-        with self._lock:
-            self._process_lock.require()
-            if newest:
-                self._add(list(newest.values()))
+        if newest:
+            with self._lock:
+                self._process_lock.require()
+                self._add(newest, rows)
         return poison
 
-    def _add(self, documents: list[Document]) -> None:
+    def _add(self, documents: dict[str, Document], rows: dict[str, tantivy.Document]) -> None:
         # Only this process writes and every write is committed, so that this is what is there.
-        versions = self._reader.snapshot().versions([document.id for document in documents])
+        versions = self._reader.snapshot().versions(list(documents))
         with self._transaction() as writer:
-            for document in documents:
-                version = versions.get(key_of(document.id))
+            for id_, document in documents.items():
+                version = versions.get(key_of(id_))
                 if version is not None:
                     if version > document.fetched_at:
                         continue
-                    writer.delete_documents_by_term("id", document.id)
-                writer.add_document(encode(document))
+                    writer.delete_documents_by_term("id", id_)
+                writer.add_document(rows[id_])
 
     def delete(self, ids: Sequence[str]) -> None:
         with self._lock:
@@ -86,12 +89,16 @@ class Writer:
             self._process_lock.require()
             self._drop_writer()
             generation = self._files.begin(self._files.current())
-            target = self._files.open(generation).writer(self._heap_bytes, THREADS)
-            for documents in self._reader.snapshot().documents():
-                for document in documents:
-                    target.add_document(encode(document))
-            target.commit()
-            target.wait_merging_threads()
+            try:
+                target = self._files.open(generation).writer(self._heap_bytes, THREADS)
+                for documents in self._reader.snapshot().documents():
+                    for document in documents:
+                        target.add_document(encode(document))
+                target.commit()
+                target.wait_merging_threads()
+            except BaseException:
+                self._files.discard(generation)  # the old one stays in use
+                raise
             self._files.switch(generation)
 
     def close(self) -> None:

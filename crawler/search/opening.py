@@ -10,6 +10,7 @@
 import importlib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
@@ -90,10 +91,10 @@ def open_index(config: IndexConfig) -> Index:
     """Not opened yet: ``await index.open()``. Engines are imported here, so that only one has to be installed."""
     module, name = ENGINES[config.engine]
     try:
-        engine = getattr(importlib.import_module(module), name)
+        engine: Callable[[IndexConfig], Index] = getattr(importlib.import_module(module), name)
     except ImportError as error:
         raise ConfigurationError(f"INDEX_URL is {config.url}, which needs a package: {error}") from error
-    return cast(Index, engine(config))
+    return engine(config)
 
 
 def _read_url(url: str) -> tuple[str, Path, str, str, str, str]:

@@ -59,7 +59,8 @@ def test_a_hostile_page_cannot_reach_the_terminal(ask):
     assert "<script>alert(1)</script>" in found  # text, as the page has it
     assert "[bold]x[/bold]" in found
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", found)
-    assert "<script" not in ask("hostile", "--json")
+    [result] = json.loads(ask("hostile", "--json"))["results"]
+    assert "<script" not in result["snippet"] + result["title_html"]
 
 
 def test_options_narrow(ask):
@@ -67,7 +68,7 @@ def test_options_narrow(ask):
         return {result["id"] for result in json.loads(ask(*args, "--json"))["results"]}
 
     assert ids("*", "--site", "git.example") == {"rebase"}
-    assert ids("*", "--lang", "de") == ids("*", "--after", "2026-01-02") == ids("-generator -rebase x OR *") == {"evil"}
+    assert ids("*", "--lang", "de") == ids("*", "--after", "2026-01-02") == ids("-generator -rebase") == {"evil"}
     assert ids("*", "--before", "2026-01-02", "--lang", "en") == {"rebase"}
     assert ids("*", "--crawl", "c1") == set()
     newest = json.loads(ask("*", "--sort", "newest", "--json", "--per-page", "1"))

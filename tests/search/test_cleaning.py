@@ -27,8 +27,10 @@ def test_texts_are_cut_and_cleaned():
 @pytest.mark.parametrize(
     ("values", "named"),
     [
-        ({"id_": ""}, "id"), ({"id_": "é" * 300}, "id"), ({"id_": "\ud800"}, "id"), ({"id_": "a", "url": "x" * 9000}, "URL"),
+        ({"id_": ""}, "id"), ({"id_": "é" * 300}, "id"), ({"id_": "\ud800"}, "id"),
+        ({"id_": "a", "url": "x" * 9000}, "URL"),
         ({"id_": "a", "fetched_at": -1}, "fetched_at"), ({"id_": "a", "simhash": 2**64}, "simhash"),
+        ({"id_": "a", "title": None}, "type"), ({"id_": "a", "keywords": [1]}, "type"), ({"id_": 1}, "type"),
         ({"id_": "a", "host": "a\0b"}, "host"), ({"id_": "a", "crawl": "\udfff"}, "crawl"),
     ],
 )  # fmt: skip
