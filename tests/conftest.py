@@ -12,7 +12,7 @@ from tests.search.engine_server import NoEngine, running_engine
 from tests.servers import RedisCluster, RedisServer, short_directory
 from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
 
-SLOW = ("faults", "render", "e2e", "commands", "test_scrapyd.py", "test_benchmarks.py")
+SLOW = ("faults", "render", "e2e", "commands", "contract", "search", "test_scrapyd.py", "test_benchmarks.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

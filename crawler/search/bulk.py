@@ -150,7 +150,9 @@ def describe(error: Any, most: int = 500) -> str:
     if not isinstance(error, dict):
         return " ".join(str(error).split())[:most]
     said = f"{error.get('type', '')}: {error.get('reason', '')}"
-    cause = error.get("caused_by")
+    # Of a search, only the shard says what was wrong.
+    shards = error.get("failed_shards") or [{}]
+    cause = error.get("caused_by") or shards[0].get("reason")
     if isinstance(cause, dict):
         said += f" ({cause.get('type', '')}: {cause.get('reason', '')})"
     return " ".join(said.split())[:most]

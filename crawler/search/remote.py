@@ -5,6 +5,7 @@ alias in one step, so that nobody who writes or searches meanwhile finds nothing
 index that somebody deleted is never made anew by the server with a mapping that it guessed.
 """
 
+import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -30,6 +31,8 @@ LINES = "application/x-ndjson"
 LANGUAGES_SECONDS = 60.0  # for so long the list of languages in the index is taken as known
 MOST_LANGUAGES = 40
 READ_AT_ONCE = 250
+# An index that is cleared while it is searched answers 503 or 400, until the alias leads to the other one.
+SEARCH_AGAIN_SECONDS = (0.05, 0.2, 0.5)
 OPTIMISE_SECONDS = 3600.0  # merging a large index takes its time
 
 
@@ -199,7 +202,7 @@ class RemoteIndex(ABC):
             }
             if after:
                 body["search_after"] = after
-            _, answer = await self._ask("POST", f"{self._path}/_search", body)
+            answer = await self._search(body)
             hits = answer["hits"]["hits"]
             for hit in hits:
                 yield read_source(hit["_source"])
@@ -211,35 +214,40 @@ class RemoteIndex(ABC):
 
     async def search(self, query: Query) -> Hits:
         body = build_search(query, await self._know_languages(), self._config.timeout_seconds)
-        status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400, 503))
-        if status == 503:  # the index was cleared while it was searched: the alias leads to another now
-            status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=(400,))
-        if status == 400:
-            raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
+        answer = await self._search(body)
         total = answer["hits"]["total"]
         hits = [Hit(read_source(hit["_source"]), hit["_score"] or 0.0) for hit in answer["hits"]["hits"]]
         is_exact = total["relation"] == "eq" and not answer["timed_out"] and not answer["_shards"]["failed"]
         return Hits(hits, total["value"], is_exact)
 
+    async def _search(self, body: dict[str, Any]) -> Any:
+        for pause_seconds in (*SEARCH_AGAIN_SECONDS, 0.0):
+            accepted = (400, 503) if pause_seconds else (400,)
+            status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=accepted)
+            if status == 200:
+                return answer
+            await asyncio.sleep(pause_seconds)
+        raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
+
     async def complete(self, prefix: str, most: int) -> list[str]:
         body = completion.build_completion(prefix, most)
         if body is None:
             return []
-        _, answer = await self._ask("POST", f"{self._path}/_search", body)
+        answer = await self._search(body)
         return completion.read_completion(prefix, most, answer)
 
     async def correct(self, word: str) -> str:
         body = completion.build_correction(word)
         if body is None:
             return ""
-        _, answer = await self._ask("POST", f"{self._path}/_search", body)
+        answer = await self._search(body)
         return completion.read_correction(word, answer)
 
     async def _know_languages(self) -> list[str]:
         """Stems of each language are a field: only those are asked that the index has pages in."""
         if time.monotonic() >= self._languages_until:
             body = {"size": 0, "track_total_hits": False, "aggs": {"by": {"terms": {"field": "language", "size": 100}}}}
-            _, answer = await self._ask("POST", f"{self._path}/_search", body)
+            answer = await self._search(body)
             codes = [bucket["key"] for bucket in answer["aggregations"]["by"]["buckets"]]
             suffixes = dict.fromkeys(choose_stems(code) for code in ["", *codes])
             self._languages = [suffix for suffix in suffixes if suffix][:MOST_LANGUAGES]
