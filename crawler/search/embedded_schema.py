@@ -11,11 +11,11 @@ from crawler.search.analysis import STEMMERS, language_of, plain_analyzer, separ
 from crawler.search.document import Document
 from crawler.search.query import FIELDS
 from crawler.search.ranking import DEFAULT_LANGUAGE, STEMMED_FIELDS
+from crawler.search.sites import list_sites
 
 SCHEMA_VERSION = 1
 WITH_STEM_POSITIONS = ("title", "headings", "anchors")  # short: their stems can also be asked to stand together
 LONGEST_TITLE_TERM = 100  # characters; what is typed is shorter
-MOST_LABELS = 32  # of a host name
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Document).decode
@@ -58,7 +58,7 @@ def encode(document: Document) -> tantivy.Document:
     language = language_of(document.lang)
     row.add_text("lang", language)
     row.add_text("crawl", document.crawl)
-    for site in sites_of(document.host):
+    for site in list_sites(document.host):
         row.add_text("site", site)
     if document.duplicate_of:
         row.add_text("duplicate", "1")
@@ -83,9 +83,3 @@ def encode(document: Document) -> tantivy.Document:
 def decode(row: tantivy.Document) -> Document:
     source = row.get_first("source")
     return _decode(bytes(source) if source is not None else b"")
-
-
-def sites_of(host: str) -> list[str]:
-    """``docs.python.org`` is found under itself, ``python.org`` and ``org``."""
-    labels = host.lower().strip(".").split(".")[-MOST_LABELS:]
-    return [".".join(labels[at:]) for at in range(len(labels))]

@@ -15,6 +15,7 @@ from crawler.search.analysis import language_of
 from crawler.search.document import Document
 from crawler.search.query import FIELDS
 from crawler.search.ranking import DEFAULT_LANGUAGE, STEMMED_FIELDS
+from crawler.search.sites import list_sites
 
 VERSION = 1  # another mapping, another number: an index of another version is refused
 
@@ -129,12 +130,6 @@ def read_source(source: dict[str, Any]) -> Document:
             values[field] = text
     values["simhash"] = int(values.get("simhash", 0))
     return msgspec.convert(values, Document)
-
-
-def list_sites(host: str) -> list[str]:
-    """``docs.python.org`` → itself, ``python.org``, ``org``."""
-    labels = host.lower().split(".")
-    return [".".join(labels[start:]) for start in range(len(labels))]
 
 
 def list_words(document: Document) -> list[str]:

@@ -10,7 +10,7 @@ from crawler.errors import BadQuery, EngineRefused
 from crawler.search import mapping
 from crawler.search.document import Document
 from crawler.search.dsl import build_search
-from crawler.search.mapping import choose_stems, list_sites, make_source, read_source
+from crawler.search.mapping import choose_stems, make_source, read_source
 from crawler.search.query import AllOf, AnyOf, Not, Phrase, Query, Word
 from crawler.search.searching import search, suggest
 from tests.search.conftest import RemoteEngine
@@ -172,10 +172,6 @@ def test_a_source_is_read_back_as_it_was_written(lang):
 
 def test_languages_with_stems():
     assert [choose_stems(lang) for lang in ("", "de", "de-AT", "nb", "ko", "xx")] == ["en", "de", "de", "no", "cjk", ""]
-
-
-def test_sites_of_a_host():
-    assert list_sites("Docs.python.ORG") == ["docs.python.org", "python.org", "org"]
 
 
 # --- Questions -------------------------------------------------------------------------------
