@@ -80,7 +80,7 @@ async def _write_parts(
             await asyncio.to_thread(writer.add, waiting)
             waiting, waiting_bytes = [], 0
             progress.tell("documents backed up", sum(part.documents for part in parts) + writer.documents, total)
-            if writer.size_bytes >= part_bytes:
+            if writer.text_bytes >= part_bytes:
                 await end_part()
     if waiting:
         await asyncio.to_thread(writer.add, waiting)
