@@ -6,6 +6,7 @@ store: a search finds something at any time, and a rebuild that was interrupted 
 """
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from crawler.backup.parts import PartWriter, read_batches
 from crawler.backup.progress import Progress
 from crawler.backup.reading import PageReader, Reading
 from crawler.backup.similar import SimilarPages
-from crawler.errors import Damaged, EngineRefused
+from crawler.errors import Damaged, EngineRefused, EngineUnavailable
 from crawler.robots.directives import Obedience
 from crawler.search.anchors import AnchorBook
 from crawler.search.document import Document
@@ -52,6 +53,7 @@ class Rebuild:
         """
         self._index = index
         self._store = store
+        self._room = room
         self._crawl = crawl
         self._progress = progress
         self._started_ms = int(time.time() * 1000)
@@ -73,6 +75,10 @@ class Rebuild:
             await self._write()
             await self._remove()
             await self._index.refresh()
+        except sqlite3.Error as error:
+            raise EngineUnavailable(
+                f"{self._room} cannot be written: {error}; is the disk full? Rebuild again"
+            ) from error
         except asyncio.CancelledError:
             self._progress.say("interrupted: what was found before is still found. Run scrapy search --rebuild again.")
             raise

@@ -26,6 +26,7 @@ from tests.backup.small_site import PAGES, small_site
 from tests.commands.processes import scrapy
 from tests.fleet import CRAWL, Fleet
 from tests.storage.stores import DAY, NOON, configure, in_loop, make_link, make_page, opened
+from tests.storage.test_directory import small_disk
 
 
 def id_of(url: str) -> str:
@@ -233,6 +234,20 @@ async def test_an_interrupted_rebuild_says_so_and_the_next_completes_it(at, loca
         result = await rebuild(index, store, tmp_path)
         assert (result.documents, result.removed) == (300, 1)
         assert len(await read_all(index)) == 300
+
+
+@in_loop
+async def test_a_full_disk_is_told_and_the_index_is_as_it_was(local, tmp_path):
+    async with opened(local) as store, opened_index(tmp_path / "index") as index:
+        await store.put([make_page(f"https://a.example/{number}/" + "x" * 500) for number in range(8000)])
+        await index.write([Document(id="1" * 16, url="https://a.example/before", fetched_at=1)])
+        with small_disk(tmp_path / "disk", 1) as disk:
+            room = disk / "room"
+            room.mkdir()
+            (disk / "ballast").write_bytes(bytes(700_000))
+            with pytest.raises((EngineUnavailable, OSError), match=r"full|No space"):
+                await Rebuild(index, store, room, Progress(), obey=Obedience()).run()
+        assert [document.url for document in await read_all(index)] == ["https://a.example/before"]
 
 
 def test_one_rebuilds_at_a_time(tmp_path):
