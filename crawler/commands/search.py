@@ -3,27 +3,31 @@
 import argparse
 import html
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from rich.text import Text
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
-from crawler.console import ConsoleCommand, print_json, table, terminal
+from crawler.backup.acts import IndexKeeping
+from crawler.backup.manifest import Manifest
+from crawler.console import FAILED, ConsoleCommand, print_json, table, terminal
 from crawler.errors import ConfigurationError
-from crawler.search.index import Index
-from crawler.search.opening import IndexConfig, open_index
+from crawler.search.index import Index, Poison
+from crawler.search.opening import IndexConfig
 from crawler.search.restrictions import SORTS, Restrictions
 from crawler.search.searching import Results, search, suggest
 from crawler.search.snippets import plain
 
 MARK = re.compile("<mark>(.*?)</mark>")
+ACTS = ("suggest", "stats", "optimise", "backup", "backups", "restore", "rebuild")
 
 
 class Command(ConsoleCommand):
     def syntax(self) -> str:
-        return '[options] "words" | --suggest PREFIX | --stats | --optimise'
+        return f'[options] "words" | {" | ".join(f"--{act}" for act in ACTS)}'
 
     def short_desc(self) -> str:
         return "Find pages that were crawled"
@@ -31,7 +35,8 @@ class Command(ConsoleCommand):
     def long_desc(self) -> str:
         return (
             'Words must all be on the page. "a phrase", -without, title:word, nearly~, begin*, w?ld, red OR green, '
-            "(groups), site:host, -site:host, lang:de, after:2026-01, before:2026-02-01, sort:newest."
+            "(groups), site:host, -site:host, lang:de, after:2026-01, before:2026-02-01, sort:newest. The index is "
+            "copied into the store with --backup; --restore makes it anew from a copy, --rebuild from the stored pages."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -51,24 +56,109 @@ class Command(ConsoleCommand):
         parser.add_argument("--suggest", metavar="PREFIX", help="words and titles that begin so")
         parser.add_argument("--stats", action="store_true", help="how large the index is")
         parser.add_argument("--optimise", action="store_true", help="write the index anew, without what was replaced")
+        parser.add_argument("--backup", action="store_true", help="copy the index into the store")
+        parser.add_argument("--backups", action="store_true", help="list such copies, the oldest first")
+        parser.add_argument("--keep", type=int, metavar="N", help="with these two: delete all but the N newest copies")
+        parser.add_argument(
+            "--restore", nargs="?", const="", metavar="VERSION",
+            help="replace the index by a copy (default: the newest), once it is found to be whole",
+        )  # fmt: skip
+        parser.add_argument(
+            "--rebuild", action="store_true", help="make the index anew from the stored pages, of one --crawl or of all"
+        )
 
     async def work(self, args: list[str], opts: argparse.Namespace) -> int:
-        asked = [bool(args), opts.suggest is not None, opts.stats, opts.optimise]
-        if sum(asked) != 1:
-            raise UsageError("give words to look for, or one of --suggest, --stats, --optimise")
-        async with self._index() as index:
+        asked = [act for act in ACTS if getattr(opts, act) not in (None, False)]
+        if len(asked) + bool(args) != 1:
+            raise UsageError(f"give words to look for, or one of --{', --'.join(ACTS)}")
+        self._refuse_idle(asked[0] if asked else "", opts)
+        keeping = IndexKeeping(self._settings())
+        if opts.backups:
+            return await self._backups(keeping, opts)
+        async with keeping.index(is_replaced=opts.rebuild or opts.restore is not None) as index:
             if args:
                 return await self._search(index, " ".join(args), opts)
             if opts.suggest is not None:
-                found = await suggest(index, opts.suggest)
-                if opts.json:
-                    print_json({"suggestions": found})
-                else:
-                    print("\n".join(found) or "nothing begins so")
-                return 0
+                return await self._suggest(index, opts)
+            if opts.backup:
+                return await self._backup(keeping, index, opts)
+            if opts.restore is not None:
+                return await self._restore(keeping, index, opts)
+            if opts.rebuild:
+                return await self._rebuild(keeping, index, opts)
             if opts.optimise:
                 await index.optimise()
             return await self._stats(index, opts)
+
+    def _refuse_idle(self, act: str, opts: argparse.Namespace) -> None:
+        """Options that would do nothing."""
+        if opts.keep is not None and (act not in ("backup", "backups") or opts.keep < 1):
+            raise UsageError("--keep is a number from 1 on, for --backup and --backups")
+        if opts.crawl and act not in ("", "rebuild"):
+            raise UsageError(f"--{act} is for all crawls; --crawl is for searches and for --rebuild")
+
+    # --- Keeping ---------------------------------------------------------------------------------
+
+    async def _backup(self, keeping: IndexKeeping, index: Index, opts: argparse.Namespace) -> int:
+        manifest, deleted = await keeping.backup(index, opts.keep)
+        if opts.json:
+            print_json({**_summarise(manifest), "deleted": deleted})
+        else:
+            print(f"{manifest.version}: {manifest.documents:,} documents, {manifest.bytes / 1e6:.1f} MB")
+            for version in deleted:
+                print(f"deleted {version}")
+        return 0
+
+    async def _backups(self, keeping: IndexKeeping, opts: argparse.Namespace) -> int:
+        found = await keeping.backups(opts.keep)
+        if opts.json:
+            print_json([
+                _summarise(one.manifest) if one.manifest else {"version": one.version, "trouble": one.trouble}
+                for one in found
+            ])  # fmt: skip
+        elif not found:
+            print("there are no backups; scrapy search --backup makes one")
+        else:
+            grid = table("version", "documents", "MB", "engine", right=("documents", "MB"))
+            for one in found:
+                known = one.manifest
+                if known is None:
+                    grid.add_row(one.version, "", "", plain(one.trouble))
+                else:
+                    grid.add_row(one.version, f"{known.documents:,}", f"{known.bytes / 1e6:.1f}", plain(known.engine))
+            terminal().print(grid)
+        return 0
+
+    async def _restore(self, keeping: IndexKeeping, index: Index, opts: argparse.Namespace) -> int:
+        result = await keeping.restore(index, opts.restore)
+        _tell_rejected(result.examples)
+        if opts.json:
+            print_json({
+                "version": result.manifest.version, "documents": result.documents, "rejected": result.rejected,
+            })  # fmt: skip
+        else:
+            print(f"restored {result.documents:,} documents of {result.manifest.version}")
+        return FAILED if result.rejected else 0
+
+    async def _rebuild(self, keeping: IndexKeeping, index: Index, opts: argparse.Namespace) -> int:
+        result = await keeping.rebuild(index, opts.crawl or "")
+        _tell_rejected(result.examples)
+        counts = {name: getattr(result, name) for name in ("documents", "removed", "unreadable", "rejected")}
+        if opts.json:
+            print_json(counts)
+        else:
+            print(", ".join(f"{number:,} {name}" for name, number in counts.items()))
+        return FAILED if result.rejected or result.unreadable else 0
+
+    # --- Searching -------------------------------------------------------------------------------
+
+    async def _suggest(self, index: Index, opts: argparse.Namespace) -> int:
+        found = await suggest(index, opts.suggest)
+        if opts.json:
+            print_json({"suggestions": found})
+        else:
+            print("\n".join(found) or "nothing begins so")
+        return 0
 
     async def _search(self, index: Index, text: str, opts: argparse.Namespace) -> int:
         beside = Restrictions()
@@ -126,19 +216,25 @@ class Command(ConsoleCommand):
         terminal().print(grid)
         return 0
 
-    @asynccontextmanager
-    async def _index(self) -> AsyncIterator[Index]:
-        index = open_index(self._config())
-        try:
-            await index.open()
-            yield index
-        finally:
-            await index.close()
-
-    def _config(self) -> IndexConfig:
+    def _settings(self) -> BaseSettings:
         if self.settings is None:
             raise ConfigurationError("a command needs settings: run it with scrapy")
-        return IndexConfig.from_settings(self.settings)
+        return self.settings
+
+    def _config(self) -> IndexConfig:
+        return IndexConfig.from_settings(self._settings())
+
+
+def _summarise(manifest: Manifest) -> dict[str, str | int]:
+    return {
+        "version": manifest.version, "made_at": manifest.made_at, "engine": manifest.engine,
+        "documents": manifest.documents, "parts": len(manifest.parts), "bytes": manifest.bytes,
+    }  # fmt: skip
+
+
+def _tell_rejected(examples: Sequence[Poison]) -> None:
+    for poison in examples:
+        print(f"rejected: {plain(poison.document.url)}: {plain(poison.error)}", file=sys.stderr)
 
 
 def _styled(marked: str, style: str, mark_style: str) -> Text:

@@ -3,8 +3,10 @@ store.
 """
 
 from crawler.parsing import Page as ParsedPage
+from crawler.parsing import parse
+from crawler.robots.directives import Obedience
 from crawler.search.document import Document
-from crawler.storage.page import PageInfo
+from crawler.storage.page import Page, PageInfo
 from crawler.urls import canonicalise
 
 
@@ -28,4 +30,18 @@ def make_document(info: PageInfo, parsed: ParsedPage, *, duplicate_of: str = "",
         duplicate_of=duplicate_of,
         html_key=info.same_as or info.key,
         crawl=info.crawl,
+    )
+
+
+def read_stored(page: Page, obey: Obedience) -> ParsedPage:
+    """As the spider read it, except for what headers said that are not kept: only WARC files have them all."""
+    headers = {name.lower(): value for name, value in page.info.headers.items()}
+    robots = headers.get("x-robots-tag", "")
+    return parse(
+        page.body,
+        page.info.url,
+        page.info.content_type,
+        [robots] if robots else [],
+        obey,
+        content_language=headers.get("content-language", ""),
     )

@@ -58,3 +58,17 @@ def make_index_outlet(index: Index, spool: Spool, round_seconds: float) -> Outle
     if isinstance(index, EmbeddedIndex):
         route = route._replace(take_turn=index.try_lock, end_turn=index.unlock)
     return Outlet(route, spool, INDEX_LIMITS, round_seconds)
+
+
+async def deliver_waiting(index: Index, spool: Spool) -> bool:
+    """What a process that was killed left for the embedded index is found by whoever searches next. Answers False if
+    something still waits: another process is the writer, and will deliver it, or the index cannot be written.
+    """
+    if not isinstance(index, EmbeddedIndex) or await asyncio.to_thread(spool.is_empty):
+        return True
+    was_writer = index.is_writer
+    try:
+        return await make_index_outlet(index, spool, 1.0).drain()
+    finally:
+        if index.is_writer and not was_writer:
+            await index.unlock()

@@ -7,7 +7,11 @@ The parser asks, for every page. Where several speak, to all crawlers or to this
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Self
 
+from scrapy.settings import BaseSettings
+
+from crawler.configuration import SettingsReader
 from crawler.robots.dates import read_date
 from crawler.robots.rules import find_token
 
@@ -26,6 +30,17 @@ class Obedience:
     x_robots_tag: bool = True
     nofollow: bool = True  # rel=nofollow, ugc and sponsored
     canonical: bool = True
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        read = SettingsReader(settings)
+        return cls(
+            agent=find_token(read.text("USER_AGENT")),
+            meta_robots=read.flag("OBEY_META_ROBOTS"),
+            x_robots_tag=read.flag("OBEY_X_ROBOTS_TAG"),
+            nofollow=read.flag("OBEY_NOFOLLOW"),
+            canonical=read.flag("OBEY_CANONICAL"),
+        )
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from crawler.configuration import SettingsReader
 from crawler.errors import BadUrl
 from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import SITEMAP_META, Scheduler
@@ -19,7 +18,6 @@ from crawler.frontier.seeds import read_seed
 from crawler.items import PageItem
 from crawler.parsing import Page, find_kind, parse
 from crawler.robots.directives import Obedience
-from crawler.robots.rules import find_token
 from crawler.robots.sitemaps import SitemapPage, read_sitemap
 from crawler.urls import Url, canonicalise
 
@@ -40,14 +38,7 @@ class BroadSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        read = SettingsReader(crawler.settings)
-        spider._obey = Obedience(
-            agent=find_token(read.text("USER_AGENT")),
-            meta_robots=read.flag("OBEY_META_ROBOTS"),
-            x_robots_tag=read.flag("OBEY_X_ROBOTS_TAG"),
-            nofollow=read.flag("OBEY_NOFOLLOW"),
-            canonical=read.flag("OBEY_CANONICAL"),
-        )
+        spider._obey = Obedience.from_settings(crawler.settings)
         return spider
 
     async def start(self) -> AsyncIterator[Request]:

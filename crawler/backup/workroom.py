@@ -1,0 +1,37 @@
+"""Where is what is only needed on the way? In a directory of DATA_DIR that one process has at a time.
+
+It is emptied by whoever comes next, so that a process that was killed leaves nothing behind for long.
+"""
+
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from crawler.errors import ConfigurationError, EngineUnavailable
+
+
+@contextlib.contextmanager
+def workroom(path: Path) -> Iterator[Path]:
+    lock_path = path.with_suffix(".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_path.open("wb")
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be made: {error}; set DATA_DIR to a directory that you can write to"
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EngineUnavailable(
+                f"another process rebuilds or restores the index, and works in {path}: wait until it ends"
+            ) from None
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
