@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.keeping import Engines, check_kept, small_site, spooled
+from tests.faults.keeping import Engines, check_kept, check_store, small_site, spooled
 from tests.fleet import Fleet
 from tests.search.engine_proxy import ProxyInThread
 from tests.servers import wait_until
@@ -25,10 +25,10 @@ MOST_GROWTH_BYTES = 64 * 1024 * 1024
 DISK_BYTES = 24 * 1024 * 1024
 
 
-def wait_until_it_stands_still(web: WebServer, fleet: Fleet) -> int:
+def wait_until_it_stands_still(web: WebServer, fleet: Fleet, said: str) -> int:
     """How many pages were asked for when all workers waited, and no more came."""
     for worker in fleet.workers:
-        wait_until(lambda worker=worker: WAITS in worker.log, f"{worker.name} to wait")
+        wait_until(lambda worker=worker: said in worker.log, f"{worker.name} to wait")
     seen, since = len(web.pages()), time.monotonic()
 
     def is_still() -> bool:
@@ -41,8 +41,8 @@ def wait_until_it_stands_still(web: WebServer, fleet: Fleet) -> int:
     return seen
 
 
-def check_it_waits(web: WebServer, fleet: Fleet, pages: int) -> None:
-    seen = wait_until_it_stands_still(web, fleet)
+def check_it_waits(web: WebServer, fleet: Fleet, pages: int, said: str = WAITS) -> None:
+    seen = wait_until_it_stands_still(web, fleet, said)
     assert seen < pages, "the crawl did not wait"
     status = fleet.check_sum()
     assert status.count("dead") == 0
@@ -128,6 +128,20 @@ def test_a_disk_that_is_full_for_a_while_loses_nothing(redis_url: str, engines: 
         check_kept(engines, web)
         check_page_log(small_disk, web)
         assert not list((small_disk / "store" / ".tmp").glob("*-*")), "half-written files were left behind"
+
+
+def test_the_list_of_pages_waits_for_room_as_well(redis_url: str, engines: Engines, small_disk: Path) -> None:
+    engines.settings["STORE_URL"] = f"file:{engines.directory / 'store'}"  # the pages themselves have room
+    with WebServer(small_site(pages=25), engines.directory) as web, engines.fleet(redis_url, INDEX_PAGES=0) as fleet:
+        fill(small_disk / "ballast")
+        fleet.seed(web.seeds())
+        fleet.start(1)
+        check_it_waits(web, fleet, pages=100, said="The crawl waits: ")
+        (small_disk / "ballast").unlink()
+        fleet.wait()
+        fleet.check_complete(100)
+        check_store(engines, web)
+        check_page_log(small_disk, web)
 
 
 def fill(path: Path) -> None:
