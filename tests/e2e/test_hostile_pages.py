@@ -22,7 +22,9 @@ EVIL = "</title><script>alert('kumquat')</script>"
 BELL = "\x1b]0;owned\x07\x1b[31mred\x1b[0m\x9b2J\u202egnp.exe\u2066\x00"
 QUOTED = "\"'><img src=x onerror=alert(1)>"
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069]")
-PATH = "/p'onload=x&quot;%3Cscript%3E?q=%3Csvg/onload=alert(1)%3E"
+# As it stands in the link, and the path as it is asked for.
+LINK = "/p'onload=x&quot;%3Cscript%3E?q=%3Csvg/onload=alert(1)%3E"
+PATH = "/p'onload=x%22%3Cscript%3E"
 
 
 def hostile_site() -> Site:
@@ -33,8 +35,9 @@ def hostile_site() -> Site:
         f'<meta name="keywords" content="kumquat, &lt;b&gt;{BELL}">'
     )
     pages = {
-        "/": f"<title>kumquat {safe} {BELL}</title>{head}<p>start kumquat &lt;script&gt;alert(2)&lt;/script&gt; {BELL}</p>"
-        f'<a href="{PATH}">kumquat &lt;script&gt;anchor()&lt;/script&gt; {BELL}</a>'
+        "/": f"<title>kumquat {safe} {BELL}</title>{head}"
+        f"<p>start kumquat &lt;script&gt;alert(2)&lt;/script&gt; {BELL}</p>"
+        f'<a href="{LINK}">kumquat &lt;script&gt;anchor()&lt;/script&gt; {BELL}</a>'
         '<a href="javascript:alert(3)">kumquat js</a><a href="data:text/html,kumquat">kumquat data</a>',
         PATH.partition("?")[
             0
@@ -91,6 +94,9 @@ def test_what_pages_say_comes_out_escaped(crawled: tuple[Engines, Fleet]) -> Non
         await index.open()
         try:
             await index.refresh()
+            documents = [document async for document in index.documents()]
+            for field in ("title", "content", "anchors", "description"):  # it did come so far
+                assert any("<" in getattr(document, field) for document in documents), field
             for text in ("kumquat", "title:kumquat", "alert kumquat", "kumqat~"):
                 check(await search(index, text))
             return await suggest(index, "kum")
