@@ -318,6 +318,20 @@ class WebServer:
         """The requests other than those for robots.txt."""
         return [hit for hit in self.requests() if hit.path != "/robots.txt"]
 
+    def served(self) -> dict[str, bytes]:
+        """The URLs of all pages that were answered with 200, and their bodies."""
+        urls = {hit.url for hit in self.pages() if hit.status == 200}
+        return {url: self.body_of(url) for url in urls}
+
+    def body_of(self, url: str) -> bytes:
+        """Of the last behaviour of its path."""
+        parts = urlsplit(url)
+        address = parts.hostname or ""
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        answers = self.site.hosts[address].answers
+        answer = (answers.get(target) or answers.get(parts.path) or [Answer()])[-1]
+        return _body(self.site, self.port, address, target, answer)
+
     def wait_for_pages(self, number: int, timeout_seconds: float = 30) -> list[Hit]:
         """Waits until so many pages were asked for, for tests that disturb a crawl in its middle."""
         deadline = time.monotonic() + timeout_seconds
@@ -380,6 +394,13 @@ def _html(site: Site, port: int, address: str, page: int) -> str:
     )
 
 
+def _body(site: Site, port: int, address: str, target: str, answer: Answer) -> bytes:
+    if answer.body is not None:
+        return answer.body.encode()
+    page = _page_number(site.hosts[address], target)
+    return b"" if page is None or answer.status != 200 else _html(site, port, address, page).encode()
+
+
 class _Web:
     """What all connections share: the site, the log, and whose turn it is on paths with several behaviours."""
 
@@ -404,10 +425,7 @@ class _Web:
         return Answer(200 if _page_number(host, target) is not None else 404)
 
     def body(self, address: str, target: str, answer: Answer) -> bytes:
-        if answer.body is not None:
-            return answer.body.encode()
-        page = _page_number(self.site.hosts[address], target)
-        return b"" if page is None or answer.status != 200 else _html(self.site, self.port, address, page).encode()
+        return _body(self.site, self.port, address, target, answer)
 
 
 class _Connection(asyncio.Protocol):

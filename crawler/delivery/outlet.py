@@ -1,7 +1,8 @@
 """How does one engine get everything that it should have? Straight while it is there; over the spool while it is not.
 
 ``put`` returns when its item is safe, which makes it the point of back-pressure: while the engine is away and the
-spool is full it does not return, so pages are not acked, slots stay taken, and the crawl waits.
+spool is full it does not return, so pages are not acked, slots stay taken, and the crawl waits. A worker that is told
+to stop waits no longer: ``put`` then raises SpoolFull, and the page is somebody else's to fetch again.
 """
 
 import asyncio
@@ -52,6 +53,7 @@ class Outlet(Generic[T]):
     def __init__(self, route: Route[T], spool: Spool, limits: BatchLimits, round_seconds: float = 1.0) -> None:
         self.name = route.name
         self.counts: Counter[str] = Counter()  # delivered, spooled, rejected
+        self.is_stopping: Callable[[], bool] = lambda: False
         self.trouble = ""  # what the engine said when it was last found away; empty while it is there
         self._route = route
         self._spool = spool
@@ -60,6 +62,7 @@ class Outlet(Generic[T]):
         self._round_seconds = round_seconds
         self._is_open = False
         self._is_full = False
+        self._is_turn_of_another = False
         self._room = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -87,15 +90,25 @@ class Outlet(Generic[T]):
         if self._task is not None:
             await self._task
         await asyncio.to_thread(self._spool.end_segment)
-        while await self.drain():
-            # Somebody may have ended a segment after we looked, and given up because we were the writer.
-            if self._route.end_turn is not None:
-                await self._route.end_turn()
-            left = await asyncio.to_thread(self._claim)
-            _release(left)
-            if not left:
-                break
+        await self._drain_to_the_end()
         return await asyncio.to_thread(self._spool.is_empty)
+
+    async def _drain_to_the_end(self) -> None:
+        """Of two that end at the same time, one sees the segments of the other: who was not the writer looks for the
+        lock once more after it let go of its segments, and the writer looks for segments after it let go of the lock.
+        """
+        take_turn, end_turn = self._route.take_turn, self._route.end_turn
+        while True:
+            is_drained = await self._try_to_drain()
+            if is_drained and end_turn is not None:
+                await end_turn()
+                left = await asyncio.to_thread(self._claim)
+                _release(left)
+                if left:
+                    continue
+            elif self._is_turn_of_another and take_turn is not None and await take_turn():
+                continue
+            return
 
     # --- Straight --------------------------------------------------------------------------------
 
@@ -156,6 +169,8 @@ class Outlet(Generic[T]):
                 if not self._is_full:
                     self._is_full = True
                     logger.error("The crawl waits for the %s: %s", self.name, error)
+                if self.is_stopping():
+                    return [error] * len(items)
             await self._wait_for_room()
             # With no room on the disk the engine may still be there, or again.
             if not self._always_spool and (results := await self._try_to_send(items)) is not None:
@@ -172,7 +187,7 @@ class Outlet(Generic[T]):
         pause_seconds = self._round_seconds
         while not await self._is_closed_within(pause_seconds):
             await asyncio.to_thread(self._spool.end_segment)
-            if await self.drain() or not self.trouble:
+            if await self._try_to_drain() or not self.trouble:
                 pause_seconds = self._round_seconds
             else:
                 pause_seconds = min(max(pause_seconds * 2, FIRST_PAUSE_SECONDS), LAST_PAUSE_SECONDS)
@@ -183,6 +198,14 @@ class Outlet(Generic[T]):
         except TimeoutError:
             return False
         return True
+
+    async def _try_to_drain(self) -> bool:
+        """Whatever happens, another round follows: this is the only way out of the spool."""
+        try:
+            return await self.drain()
+        except Exception:
+            logger.exception("The %s could not be given what waits in %s", self.name, self._spool.directory)
+            return False
 
     async def drain(self) -> bool:
         """Delivers what is spooled, by whatever process. Answers False if it cannot: the engine is away, or another
@@ -202,7 +225,12 @@ class Outlet(Generic[T]):
         return True
 
     async def _send_segments(self, segments: Sequence[Segment]) -> bool:
-        if self._route.take_turn is not None and not await self._route.take_turn():
+        try:
+            self._is_turn_of_another = self._route.take_turn is not None and not await self._route.take_turn()
+        except EngineError as error:
+            self._note_away(error)
+            return False
+        if self._is_turn_of_another:
             return False
         items, spoilt = await asyncio.to_thread(self._read, segments)
         results = await self._try_to_send(items) if items else []

@@ -97,7 +97,9 @@ class Spool:
                 self._end_segment()
 
     def _append(self, packed: bytes) -> None:
-        if self.size_bytes() + len(packed) > self.most_bytes:
+        # What is larger than the limit by itself has to pass when it is alone: it would wait for ever otherwise.
+        known_bytes = self.size_bytes()
+        if known_bytes and known_bytes + len(packed) > self.most_bytes:
             raise SpoolFull(f"{self.directory} holds {self.most_bytes:,} bytes, which is all it may (SPOOL_BYTES)")
         try:
             file = self._open_segment()

@@ -34,6 +34,7 @@ def explain_in_one_line() -> None:
     """Called by a worker as it starts."""
     logging.getLogger("asyncio").addFilter(_shorten)
     logging.getLogger("scrapy.core.scraper").addFilter(_shorten_download)
+    logging.getLogger("scrapy.utils.signal").addFilter(_is_no_echo)
 
 
 def _shorten(record: logging.LogRecord) -> bool:
@@ -52,3 +53,9 @@ def _shorten_download(record: logging.LogRecord) -> bool:
         record.levelno, record.levelname = logging.WARNING, "WARNING"
         record.exc_info = record.exc_text = None
     return True
+
+
+def _is_no_echo(record: logging.LogRecord) -> bool:
+    """When a spider could not open, Scrapy's own statistics stumble over never having begun: why is told elsewhere."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, AssertionError) and "CoreStats.spider_closed" in record.getMessage())

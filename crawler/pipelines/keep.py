@@ -7,14 +7,19 @@ import hashlib
 import logging
 import time
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from msgspec.structs import replace
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DropItem, NotConfigured
 
 from crawler.delivery.batching import Batcher, BatchLimits
+from crawler.delivery.outlet import Outlet
+from crawler.delivery.spool import SpoolFull
+from crawler.frontier import engine_hooks
 from crawler.frontier.duplicates import Duplicates, Fingerprint, Found
+from crawler.frontier.leases import GoBack, lease_of
 from crawler.frontier.recrawl import UNCHANGED
 from crawler.frontier.scheduler import Scheduler
 from crawler.items import PageItem
@@ -66,10 +71,13 @@ class KeepPipeline:
         return cls(crawler, config)
 
     async def open_spider(self) -> None:
+        engine = self._crawler.engine
         for outlet in (self._store, self._index):
             if outlet is not None:
+                if engine is not None:
+                    outlet.is_stopping = partial(engine_hooks.is_stopping, engine)
                 await outlet.open()
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
+        scheduler = engine.scheduler if engine else None
         if self._config.find_duplicates and isinstance(scheduler, Scheduler):
             duplicates = Duplicates(scheduler.frontier)
             persist = scheduler.frontier.connection.persist
@@ -83,20 +91,29 @@ class KeepPipeline:
 
     async def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and not item.page.noindex and not item.get(UNCHANGED):
-            await self._keep(self._prepare(item))
+            try:
+                await self._keep(self._prepare(item))
+            except SpoolFull as error:  # we are to stop, and there is no room for it: it is fetched again, later
+                lease = lease_of(item.response.request)
+                if lease is None:
+                    raise
+                lease.outcome = GoBack()
+                raise DropItem(f"{item['url']} goes back to the frontier: {error}", log_level="DEBUG") from error
         return item
 
     async def close_spider(self) -> None:
-        for outlet in (self._store, self._index):
-            if outlet is not None:
-                if not await outlet.close():
-                    logger.warning("Pages wait for the %s: %s", outlet.name, outlet.waiting)
-                for name, number in outlet.counts.items():
-                    if self._crawler.stats is not None:
-                        self._crawler.stats.set_value(f"{outlet.name}/{name}", number)
+        # Side by side: if both are away, the worker waits once for the patience of their clients.
+        await asyncio.gather(*(self._close(outlet) for outlet in (self._store, self._index) if outlet is not None))
         for engine in (self._store_engine, self._index_engine):
             if engine is not None:
                 await engine.close()
+
+    async def _close(self, outlet: Outlet[Any]) -> None:
+        if not await outlet.close():
+            logger.warning("Pages wait for the %s: %s", outlet.name, outlet.waiting)
+        for name, number in outlet.counts.items():
+            if self._crawler.stats is not None:
+                self._crawler.stats.set_value(f"{outlet.name}/{name}", number)
 
     # --- What is kept ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from crawler.search.anchors import AnchorBook
 from crawler.search.document import Document
 from crawler.search.embedded import EmbeddedIndex
 from crawler.search.index import Index
+from crawler.storage.gzip_page import MAX_BODY_BYTES
 from crawler.storage.page import Page
 from crawler.storage.store import Store
 
@@ -35,8 +36,16 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 def make_store_outlet(store: Store, spool: Spool) -> Outlet[Page]:
     async def send(pages: Sequence[Page]) -> list[Rejected]:
-        await store.put(pages)
-        return []
+        # Offered with the others it would be refused for ever, and they with it.
+        large = [page for page in pages if len(page.body) > MAX_BODY_BYTES]
+        await store.put([page for page in pages if page not in large] if large else pages)
+        return [
+            Rejected(
+                page.info.url,
+                f"{len(page.body)} bytes are more than the {MAX_BODY_BYTES} that are kept; set DOWNLOAD_MAXSIZE lower",
+            )
+            for page in large
+        ]
 
     unpack = msgspec.msgpack.Decoder(Page).decode
     return Outlet(Route("store", store.open, send, _encoder.encode, unpack), spool, STORE_LIMITS)

@@ -1,9 +1,13 @@
 """Which pages did the crawl fetch? One JSON line each, in ``DATA_DIR/crawls/<crawl>/pages.jsonl``.
 
-Workers of one directory append to one file: a line is one write, which the kernel does not mix with another's.
+Workers of one directory append to one file: a line is one write, which the kernel does not mix with another's. While
+the disk is full the crawl waits: a page that is safe must not die for want of a line about it.
 """
 
+import asyncio
+import errno
 import json
+import logging
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +18,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from crawler.errors import ConfigurationError
+from crawler.frontier import engine_hooks
 from crawler.frontier.config import FrontierConfig
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0  # between looks whether there is room again
 
 
 def find_page_log(config: FrontierConfig) -> Path:
@@ -32,8 +41,9 @@ def open_page_log(path: Path) -> int:
 
 
 class PageLogPipeline:
-    def __init__(self, path: Path, crawl: str) -> None:
+    def __init__(self, crawler: Crawler, path: Path, crawl: str) -> None:
         self.path = path
+        self._crawler = crawler
         self._crawl = crawl
         self._file: int | None = None
 
@@ -42,7 +52,7 @@ class PageLogPipeline:
         if not crawler.settings.getbool("PAGE_LOG"):
             raise NotConfigured
         config = FrontierConfig.from_settings(crawler.settings)
-        return cls(find_page_log(config), config.crawl)
+        return cls(crawler, find_page_log(config), config.crawl)
 
     def open_spider(self) -> None:
         self._file = open_page_log(self.path)
@@ -51,12 +61,38 @@ class PageLogPipeline:
         if self._file is not None:
             os.close(self._file)
 
-    def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any) -> Any:
         record = ItemAdapter(item).asdict()
         record.pop("content", None)  # the store and the index have that
         record.setdefault("crawl", self._crawl)
         record.setdefault("fetched_at", datetime.now(UTC).isoformat(timespec="milliseconds"))
         line = (json.dumps(record, default=str, ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        if self._file is not None and os.write(self._file, line) != len(line):
-            raise OSError(f"{self.path} could not take a whole line: is the disk full?")
+        is_told = False
+        while self._file is not None and not write_line(self._file, line):
+            engine = self._crawler.engine
+            if engine is None or engine_hooks.is_stopping(engine):
+                logger.error(
+                    "%s has no room for a line about %s; the page itself is safe", self.path, record.get("url")
+                )
+                break
+            if not is_told:
+                logger.error("The crawl waits: %s cannot be written, the disk is full", self.path)
+                is_told = True
+            await asyncio.sleep(PAUSE_SECONDS)
         return item
+
+
+def write_line(file: int, line: bytes) -> bool:
+    """Whether it was written, and whole: False if the disk is full."""
+    try:
+        written = os.write(file, line)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return False
+        raise
+    if written == len(line):
+        return True
+    end = os.lseek(file, 0, os.SEEK_CUR)
+    if os.fstat(file).st_size == end:  # nobody has written after the piece: take it back
+        os.ftruncate(file, end - written)
+    return False

@@ -1,5 +1,6 @@
 """Elasticsearch 9, through its own client. Which index, which user: ``INDEX_URL`` (opening.py)."""
 
+import logging
 from typing import Any
 
 import elastic_transport
@@ -11,6 +12,9 @@ from crawler.search.remote import RemoteIndex
 API_KEY_USER = "apikey"  # elasticsearch+https://apikey:KEY@host:9200/pages
 
 NOT_ACCEPTABLE = 406  # what OpenSearch, and an Elasticsearch before 9, say to the media types of this client
+
+# It logs every request, and one that failed with a stack: what has to be known of it is said in one line, by us.
+logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 
 class ElasticIndex(RemoteIndex):

@@ -126,9 +126,10 @@ class WriterLock:
         except BlockingIOError:
             os.close(file)
             return False
-        os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)
         self._file = file
+        with contextlib.suppress(OSError):  # a full disk: the lock holds all the same, the number is for people
+            os.ftruncate(file, 0)
+            os.pwrite(file, str(os.getpid()).encode(), 0)
         return True
 
     def require(self) -> None:

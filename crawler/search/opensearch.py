@@ -1,5 +1,6 @@
 """OpenSearch 2 and 3, through its own client: Elasticsearch's refuses every other server. See also remote.py."""
 
+import logging
 from typing import Any
 
 import aiohttp
@@ -7,6 +8,9 @@ from opensearchpy import AsyncOpenSearch, exceptions
 
 from crawler.errors import EngineRefused, EngineUnavailable
 from crawler.search.remote import RemoteIndex
+
+# It logs every request, and one that failed with a stack: what has to be known of it is said in one line, by us.
+logging.getLogger("opensearch").setLevel(logging.ERROR)
 
 
 class OpenSearchIndex(RemoteIndex):

@@ -44,8 +44,11 @@ def check_bucket(session: boto3.Session, place: S3Place) -> None:
         try:
             client.head_bucket(Bucket=place.bucket)
         except ClientError as error:
-            is_missing = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404
-            if not is_missing or not place.create_bucket:
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            if status in (400, 403):
+                # The answer to a HEAD has no body to say what is wrong, a secret or a policy: this one has.
+                client.list_objects_v2(Bucket=place.bucket, Prefix=place.prefix, MaxKeys=1)
+            if status != 404 or not place.create_bucket:
                 raise
             _create(client, place, session.region_name)
     except (BotoCoreError, ClientError) as error:

@@ -45,7 +45,7 @@ def explain(error: Exception, place: str) -> EngineUnavailable | EngineRefused:
 
 
 def _judge(code: str, status: int, place: str) -> EngineUnavailable | EngineRefused:
-    if not re.fullmatch(r"\w{1,60}", code):
+    if not re.fullmatch(r"\w{1,60}", code) or code.isdigit():  # botocore repeats the status if there is no code
         code = ""
     said = f"{status} {code}".strip()
     if code in _PASSING or status >= 500 or status in (408, 409, 425, 429):

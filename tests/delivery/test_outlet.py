@@ -10,7 +10,7 @@ import pytest
 
 from crawler.delivery.batching import Batcher, BatchLimits
 from crawler.delivery.outlet import REJECTED_FILE, Outlet, Rejected, Route
-from crawler.delivery.spool import Spool
+from crawler.delivery.spool import Spool, SpoolFull
 from crawler.errors import EngineRefused, EngineUnavailable
 
 SOON = BatchLimits(count=10, bytes=1000, seconds=0.01)
@@ -292,5 +292,85 @@ def test_flush_ends_what_waits(times: int) -> None:
         await asyncio.sleep(0)
         await batcher.flush()
         assert [put.result() for put in puts] == list(range(times * 120))
+
+    run(work)
+
+
+def test_of_two_that_end_together_one_delivers_what_the_other_has(tmp_path: Path) -> None:
+    """The second asks for the lock while the first has it, and hears no only after the first has looked around."""
+    engine = Engine()
+    owner: list[str] = ["first"]
+
+    async def work() -> None:
+        first_is_closed = asyncio.Event()
+
+        async def first_turn() -> bool:
+            return owner == ["first"]
+
+        async def end_first() -> None:
+            owner.clear()
+
+        async def second_turn() -> bool:
+            had = list(owner)
+            if "first" in had:
+                await first_is_closed.wait()
+                return False
+            return True
+
+        async def end_second() -> None:
+            pass
+
+        first = open_outlet(engine, tmp_path, take_turn=first_turn, end_turn=end_first)
+        second = open_outlet(engine, tmp_path, take_turn=second_turn, end_turn=end_second)
+        await second.put(1, 10)
+        closing = asyncio.create_task(second.close())
+        await asyncio.sleep(0.1)  # it holds its segment, and waits to hear whether it may write
+        assert await first.open() is None
+        await first.close()
+        first_is_closed.set()
+        assert await closing
+
+    run(work)
+    assert engine.taken == [1]
+
+
+def test_a_worker_that_stops_does_not_wait_for_room(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.is_away = True
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path, most_bytes=15)
+        await outlet.open()
+        await outlet.put(1, 10)
+        waiting = asyncio.create_task(outlet.put(2, 10))
+        await until(lambda: outlet._is_full)
+        outlet.is_stopping = lambda: True
+        with pytest.raises(SpoolFull):
+            await waiting
+        assert not await outlet.close()
+        engine.is_away = False
+        after = open_outlet(engine, tmp_path)
+        await after.open()
+        assert await after.close()
+
+    run(work)
+    assert engine.taken == [1]
+
+
+def test_an_engine_that_cannot_even_say_whose_turn_it_is_is_asked_again(tmp_path: Path) -> None:
+    engine = Engine()
+    answers: list[Exception] = [EngineUnavailable("the disk is full"), OSError("what?")]
+
+    async def take_turn() -> bool:
+        if answers:
+            raise answers.pop(0)
+        return True
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path, take_turn=take_turn)
+        await outlet.open()
+        await outlet.put(1, 10)
+        await until(lambda: engine.taken == [1])
+        assert await outlet.close()
 
     run(work)

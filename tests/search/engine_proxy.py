@@ -2,10 +2,12 @@
 
 import asyncio
 import base64
+import contextlib
 import json
 import ssl
+import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -52,6 +54,7 @@ class EngineProxy:
         self, upstream: str, script: tuple[Fault, ...] = (), *, password: str = "", most_bytes: int = 0
     ) -> None:
         self.script: deque[Fault] = deque(script)
+        self.otherwise: Fault = None  # what happens to bulks that the script says nothing of
         self.bulks: list[tuple[int, int]] = []  # documents and bytes of each that came
         self.tls: ssl.SSLContext | None = None
         self._upstream = upstream
@@ -101,7 +104,7 @@ class EngineProxy:
         self.bulks.append((body.count(b"\n") // 2, len(body)))
         if self._most_bytes and len(body) > self._most_bytes:
             return self._answer(413, {})
-        match self.script.popleft() if self.script else None:
+        match self.script.popleft() if self.script else self.otherwise:
             case Refuse(status, said):
                 return self._answer(status, said)
             case Hang():
@@ -139,3 +142,36 @@ class EngineProxy:
 
     def _answer(self, status: int, body: dict[str, Any]) -> web.Response:
         return web.json_response(body, status=status, headers={"X-elastic-product": "Elasticsearch"})
+
+
+class ProxyInThread:
+    """For tests that do not live in an event loop."""
+
+    def __init__(self, proxy: EngineProxy, loop: asyncio.AbstractEventLoop) -> None:
+        self.proxy = proxy
+        self._loop = loop
+
+    def go_away(self) -> None:
+        self.run(self.proxy.go_away())
+
+    def come_back(self) -> None:
+        self.run(self.proxy.come_back())
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+
+@contextlib.contextmanager
+def proxy_in_thread(upstream: str) -> Iterator[ProxyInThread]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    running = ProxyInThread(EngineProxy(upstream), loop)
+    running.run(running.proxy.__aenter__())
+    try:
+        yield running
+    finally:
+        running.run(running.proxy.__aexit__())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,7 +1,10 @@
-"""Stands before an S3 server and makes trouble: says 503, or lets a write succeed and loses the answer."""
+"""Stands before an S3 server and makes trouble: says 503, lets a write succeed and loses the answer, is slow, or makes
+the server believe that the secret is wrong.
+"""
 
 import http.client
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
@@ -17,6 +20,8 @@ class TroubleProxy:
         self.port = port
         self.refuse_next = 0  # so many requests are answered with 503, -1 for all
         self.lose_next = 0  # of so many writes the answer is lost
+        self.spoils_signatures = False  # the server itself then refuses what was signed with the right secret
+        self.delay_seconds = 0.0
         self.seen: list[tuple[str, str]] = []
         self._lock = threading.Lock()
         proxy = self
@@ -30,9 +35,12 @@ class TroubleProxy:
                 if proxy._take("refuse_next"):
                     self._answer(503, [("Content-Type", "application/xml")], SLOW_DOWN)
                     return
+                time.sleep(proxy.delay_seconds)
                 upstream = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=30)
                 upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
                 for name, value in self.headers.items():
+                    if name.lower() == "authorization" and proxy.spoils_signatures:
+                        value = value[:-1] + ("0" if value[-1] != "0" else "1")
                     upstream.putheader(name, value)
                 upstream.endheaders(body)
                 answer = upstream.getresponse()

@@ -112,7 +112,7 @@ async def test_who_wins_learns_it_even_when_the_answer_was_lost(ill_place, proxy
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("AWS_SECRET_ACCESS_KEY", "wrong-secret-of-somebody", "check AWS_SECRET_ACCESS_KEY|this key may not"),
+        ("AWS_SECRET_ACCESS_KEY", "wrong-secret-of-somebody", "check AWS_SECRET_ACCESS_KEY"),
         ("AWS_ACCESS_KEY_ID", "nobody", "check AWS_ACCESS_KEY_ID|this key may not"),
     ],
 )
