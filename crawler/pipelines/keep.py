@@ -145,20 +145,27 @@ class KeepPipeline:
         )
 
     async def _keep(self, kept: Kept) -> None:
-        # Two links to one page, such as / and /index.html, are often fetched together: the second waits for the first.
+        # Two links to one page, such as / and /index.html, are often fetched together: the second waits until the first
+        # is kept, and then links to it.
         body = kept.fingerprint.sha256
-        while body in self._being_kept:
-            await asyncio.wait([self._being_kept[body]])
+        first = self._being_kept.get(body)
+        if first is not None:
+            await asyncio.wait([first])
+            await self._look_and_deliver(kept)
+            return
         is_over = self._being_kept[body] = asyncio.get_running_loop().create_future()
         try:
-            found = await self._looks.put(kept.fingerprint) if self._looks is not None else Found()
-            kept = _link(kept, found)
-            await self._deliver(kept)
-            if found.is_claimed and self._keeps is not None:
-                await self._keeps.put(kept.fingerprint)
+            await self._look_and_deliver(kept)
         finally:
             del self._being_kept[body]
             is_over.set_result(None)
+
+    async def _look_and_deliver(self, kept: Kept) -> None:
+        found = await self._looks.put(kept.fingerprint) if self._looks is not None else Found()
+        kept = _link(kept, found)
+        await self._deliver(kept)
+        if found.is_claimed and self._keeps is not None:
+            await self._keeps.put(kept.fingerprint)
 
     async def _deliver(self, kept: Kept) -> None:
         deliveries = []
