@@ -8,5 +8,6 @@ restore.py      store → index, of any engine
 rebuild.py      stored pages → index; pages.py and similar.py are its notes on the way
 reading.py      stored pages → documents
 workroom.py     a directory for what is only needed on the way
+progress.py     how far it is, on standard error
 acts.py         what ``scrapy search --backup`` and its like do
 """
