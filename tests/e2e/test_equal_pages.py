@@ -6,9 +6,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.faults.keeping import Engines, check_store, read_index
+from tests.faults.keeping import Engines, check_store, read_index, wait_until_open
 from tests.fleet import ROOT, Fleet, environment
-from tests.servers import wait_until
 from tests.web import Answer, Host, Site, WebServer, loopback
 
 HOSTS = 6
@@ -39,7 +38,7 @@ def test_equal_pages_fetched_at_once_are_stored_once_and_linked(redis_url: str, 
     with WebServer(site_of_copies(), tmp_path) as web, engines.fleet(redis_url) as fleet:
         fleet.start(WORKERS)
         # All at once, or the first would have seen everything before the last begins.
-        wait_until(lambda: all("Spider opened" in worker.log for worker in fleet.workers), "all workers")
+        wait_until_open(fleet)
         fleet.seed(web.seeds())
         fleet.wait()
         total = HOSTS * (1 + BODIES * COPIES)

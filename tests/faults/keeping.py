@@ -19,6 +19,7 @@ from crawler.search.opening import IndexConfig, open_index
 from crawler.storage.opening import StoreConfig, build_store
 from crawler.storage.page import Page
 from tests.fleet import Fleet
+from tests.servers import wait_until
 from tests.web import Site, WebServer
 
 SMALL: dict[str, Any] = {
@@ -63,6 +64,12 @@ class Engines:
 def small_site(hosts: int = 4, pages: int = 15, latency_ms: float = 40, **more: Any) -> Site:
     """Pages that differ enough to be nobody's duplicates."""
     return Site.trees(hosts=hosts, pages=pages, latency_ms=latency_ms, padding_bytes=2000, **more)
+
+
+def wait_until_open(fleet: Fleet) -> None:
+    """All workers have their engines open: what happens now happens in the middle."""
+    for worker in fleet.workers:
+        wait_until(lambda worker=worker: "Crawled 0 pages" in worker.log, f"{worker.name} to be open")
 
 
 def read_store(engines: Engines) -> dict[str, Page]:

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.storage.page import page_id
 from crawler.urls import fingerprint
-from tests.faults.keeping import Engines, check_index, check_kept, check_store, small_site, spooled
+from tests.faults.keeping import Engines, check_index, check_kept, check_store, small_site, spooled, wait_until_open
 from tests.search.engine_proxy import FailItems, ProxyInThread, Refuse
 from tests.servers import wait_until
 from tests.storage.proxy import TroubleProxy
@@ -156,8 +156,9 @@ def test_a_secret_that_is_refused_in_the_middle_loses_no_page(
     redis_url: str, engines: Engines, s3_proxy: TroubleProxy
 ) -> None:
     with WebServer(small_site(), engines.directory) as web, engines.fleet(redis_url) as fleet:
-        fleet.seed(web.seeds())
         workers = fleet.start(2)
+        wait_until_open(fleet)
+        fleet.seed(web.seeds())
         web.wait_for_pages(MIDDLE)
         s3_proxy.spoils_signatures = True
         fleet.wait()
