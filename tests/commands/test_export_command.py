@@ -117,7 +117,8 @@ def test_an_interrupted_export_leaves_no_half_file(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "export", "-o", str(out / "pages.jsonl")], cwd=ROOT, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "scrapy", "export", "--fields", "url,content", "-o", str(out / "pages.jsonl")],
+        cwd=ROOT, stderr=subprocess.PIPE,
         env={**os.environ, "CRAWLER_DATA_DIR": str(tmp_path)},
     ) as process:  # fmt: skip
         wait_until(lambda: [path for path in out.iterdir() if path.stat().st_size], "some rows")
