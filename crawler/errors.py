@@ -9,6 +9,7 @@
     │   ├── EngineRefused       there, but says no: wrong password, wrong version, wrong partitions
     │   └── Damaged             what was kept cannot be read back: cut off, changed, or not ours; names the file
     ├── BadQuery                a search that makes no sense, or asks for more than is allowed
+    ├── CannotExport            a row that does not fit the file, or a file that cannot be written
     ├── BadUrl                  a seed or link that is no crawlable URL; carries the drop reason
     └── CannotTravel            a Request that cannot be written to the queue; names the field
 
@@ -43,6 +44,10 @@ class Damaged(EngineError):
 
 
 class BadQuery(OrbweaverError):
+    pass
+
+
+class CannotExport(OrbweaverError):
     pass
 
 

@@ -277,8 +277,8 @@ INDEX_ROUND_SECONDS = 3.0
 
 # Formats for -o and -O. Scrapy's own CSV lets a page's title be a formula in somebody's spreadsheet.
 FEED_EXPORTERS = {
-    "csv": "crawler.export.exporters.SafeCsvItemExporter",
-    "parquet": "crawler.export.exporters.ParquetItemExporter",
+    "csv": "crawler.export.safe_csv.SafeCsvItemExporter",
+    "parquet": "crawler.export.parquet.ParquetItemExporter",
 }
 
 LOG_LEVEL = "INFO"

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 from scrapy.exporters import BaseItemExporter, JsonLinesItemExporter
 
-from crawler.errors import ConfigurationError
-from crawler.export.exporters import CannotExport, ParquetItemExporter, SafeCsvItemExporter
+from crawler.errors import CannotExport, ConfigurationError
+from crawler.export.safe_csv import SafeCsvItemExporter
 
 FORMATS = ("jsonl", "csv", "parquet")
 ENDINGS = {".jsonl": "jsonl", ".jl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
@@ -27,6 +27,8 @@ def make_exporter(format_: str, file: Any, fields: Sequence[str]) -> BaseItemExp
         # Half a surrogate pair is no text; JSON can write it, and the others replace it.
         return SafeCsvItemExporter(file, fields_to_export=list(fields), errors="replace")
     if format_ == "parquet":
+        from crawler.export.parquet import ParquetItemExporter
+
         return ParquetItemExporter(file, fields_to_export=list(fields))
     return JsonLinesItemExporter(file, fields_to_export=list(fields))
 

@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from crawler.export.exporters import ROWS_AT_ONCE, CannotExport, ParquetItemExporter, SafeCsvItemExporter
+from crawler.errors import CannotExport
+from crawler.export.parquet import ROWS_AT_ONCE, ParquetItemExporter
+from crawler.export.safe_csv import SafeCsvItemExporter
 
 
 def to_csv(*items: dict[str, Any]) -> list[dict[str, str]]:

@@ -1,4 +1,6 @@
-"""Which formats of feed exports does Scrapy not have, or not in a safe way? ``FEED_EXPORTERS`` names them."""
+"""How do items become a Parquet file? Used by ``-o``, ``-O`` (``FEED_EXPORTERS``) and ``export``, and imported only
+then: pyarrow takes longer to load than all the rest.
+"""
 
 import json
 from typing import IO, Any
@@ -6,29 +8,11 @@ from typing import IO, Any
 import pyarrow
 import pyarrow.parquet
 from itemadapter import ItemAdapter
-from scrapy.exporters import BaseItemExporter, CsvItemExporter
+from scrapy.exporters import BaseItemExporter
 
-from crawler.errors import OrbweaverError
+from crawler.errors import CannotExport
 
 ROWS_AT_ONCE = 1000  # of a Parquet file: one group, and the memory that it takes
-# A cell that begins like this is a formula to a spreadsheet: a page's title could make it run one.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-class CannotExport(OrbweaverError):
-    pass
-
-
-class SafeCsvItemExporter(CsvItemExporter):
-    """A text that a spreadsheet would run has an apostrophe before it, which spreadsheets do not show."""
-
-    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        value = super().serialize_field(field, name, value)
-        if isinstance(value, dict):
-            value = json.dumps(value, ensure_ascii=False, default=str)
-        if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-            return "'" + value
-        return value
 
 
 class ParquetItemExporter(BaseItemExporter):
