@@ -1,6 +1,7 @@
 """Commands as a user runs them: real processes."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,3 +22,8 @@ def scrapy(redis_url: str, *args: str, stdin: str | bytes = "", **environ: str) 
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def hear_interrupts() -> None:
+    """In a child, before it runs: a test run in the background of a shell ignores them, and so would all it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.backup.small_site import small_site
-from tests.commands.processes import ROOT, scrapy
+from tests.commands.processes import ROOT, hear_interrupts, scrapy
 from tests.servers import wait_until
 from tests.storage.stores import configure, make_page, opened
 from tests.storage.test_directory import small_disk
@@ -119,7 +119,7 @@ def test_an_interrupted_export_leaves_no_half_file(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "export", "--fields", "url,content", "-o", str(out / "pages.jsonl")],
         cwd=ROOT, stderr=subprocess.PIPE,
-        env={**os.environ, "CRAWLER_DATA_DIR": str(tmp_path)},
+        env={**os.environ, "CRAWLER_DATA_DIR": str(tmp_path)}, preexec_fn=hear_interrupts,
     ) as process:  # fmt: skip
         wait_until(lambda: [path for path in out.iterdir() if path.stat().st_size], "some rows")
         process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import pytest
 from crawler.search.opening import IndexConfig
 from tests.backup.keeping import make_documents, opened_index
 from tests.backup.small_site import PAGES, small_site
-from tests.commands.processes import ROOT, scrapy
+from tests.commands.processes import ROOT, hear_interrupts, scrapy
 from tests.fleet import Fleet
 from tests.search.engine_server import remove_index
 from tests.servers import wait_until
@@ -106,7 +106,7 @@ def test_an_interrupted_rebuild_says_what_to_do(tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWLER_", "ORBWEAVER_"))}
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "search", "--rebuild"], cwd=ROOT, stderr=subprocess.PIPE,
-        env={**kept, "CRAWLER_DATA_DIR": str(tmp_path)},
+        env={**kept, "CRAWLER_DATA_DIR": str(tmp_path)}, preexec_fn=hear_interrupts,
     ) as process:  # fmt: skip
         wait_until(lambda: (tmp_path / "rebuild" / "documents.jsonl.gz").exists(), "the rebuild to read")
         process.send_signal(signal.SIGINT)
