@@ -1,9 +1,9 @@
 """How many pages per CPU-second? This project, stock Scrapy and scrapy-redis crawl the same link-dense site in turn.
 
 The CPU time is the crawler's: user and system time of its process and what it started. Redis and nginx run beside
-it and are not in it; what Redis used is told separately. This project keeps every page in its store and its index, as it
-does by default, in threads of the same process, so that their time is in it; one row shows it with neither. The peers
-keep nothing.
+it and are not in it; what Redis used is told separately. This project keeps every page in its store and its index, as
+it does by default, in threads of the same process, so that their time is in it; one row shows it with neither. The
+peers keep nothing.
 """
 
 import asyncio
