@@ -32,8 +32,8 @@ from crawler.storage.store import Store
 from crawler.urls import fingerprint
 from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
 
-PAGES, QUICK_PAGES = 500, 8
-ROUNDS, QUICK_ROUNDS = 5, 1
+PAGES, QUICK_PAGES = 300, 8
+ROUNDS, QUICK_ROUNDS = 3, 1
 STORE_BATCH, INDEX_BATCH = 64, 200  # as the pipelines have them
 OURS, SOUP, PARSEL = "this project", "BeautifulSoup, whoosh", "parsel, boto3"
 LINK_DENSE, REAL = "link-dense pages", "Python's documentation"
