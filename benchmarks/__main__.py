@@ -11,7 +11,7 @@ from benchmarks import report
 # Each a module with ``run(quick: bool) -> dict``, which must be JSON.
 NAMES = [
     name
-    for name in ("crawl", "fetch", "frontier", "memory", "recovery", "worker")
+    for name in ("crawl", "fetch", "frontier", "memory", "pages", "recovery", "search", "worker")
     if importlib.util.find_spec(f"benchmarks.{name}")
 ]
 

@@ -134,6 +134,51 @@ def _memory(result: dict[str, Any]) -> list[str]:
     return lines + [f"| {r['what']} | {r['who']} | {r['urls']:,} | {r['bytes_per_url']:g} |" for r in result["rows"]]
 
 
+def _pages(result: dict[str, Any]) -> list[str]:
+    lines = [f"CPU of the process, in ms a page; medians of {result['rounds']} rounds in turn."]
+    for kind, steps in result["medians"].items():
+        known = result["sets"][kind]
+        peers = list(dict.fromkeys(who for row in steps.values() for who in row if f"ratio {who}" in row))
+        lines += [
+            "",
+            f"| {known['pages']} {kind}, {known['mean_bytes'] / 1000:.0f} kB | this project | "
+            + " | ".join(f"{peer} | times ours" for peer in peers)
+            + " |",
+            "| --- |" + " --- |" * (1 + 2 * len(peers)),
+        ]
+        for step, row in steps.items():
+            cells = [f"{row['this project']:.2f}"]
+            for peer in peers:
+                cells += [f"{row[peer]:.2f}", f"{row[f'ratio {peer}']:.1f}"] if peer in row else ["", ""]
+            lines.append(f"| {step} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _search(result: dict[str, Any]) -> list[str]:
+    lines = [
+        result["corpus"],
+        "",
+        "| | documents | documents per second | CPU ms a document | size, MB |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for who, row in result["indexing"].items():
+        cpu = "" if row["cpu_ms"] is None else f"{row['cpu_ms']:.2f}"
+        size = row["bytes"] / 1e6
+        lines.append(f"| {who} | {row['documents']:,} | {row['per_second']:,.0f} | {cpu} | {size:.0f} |")
+    for title, kind in (("with snippets", "with_snippets"), ("without snippets", "without_snippets")):
+        lines += [
+            "",
+            f"| top ten, {title}: p50, p99 in ms | " + " | ".join(result["indexing"]) + " |",
+            "| --- |" + " --- |" * len(result["indexing"]),
+        ]
+        for question, row in result[kind].items():
+            cells = [
+                f"{row[who]['p50']:.2f}, {row[who]['p99']:.2f}" if who in row else "" for who in result["indexing"]
+            ]
+            lines.append(f"| {question} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def _recovery(result: dict[str, Any]) -> list[str]:
     lines = [
         f"{result['workers']} workers, one killed; lock of {result['lock_seconds']} s. Seconds from the kill until "
@@ -165,7 +210,9 @@ _TABLES = {
     "fetch": _fetch,
     "frontier": _frontier,
     "memory": _memory,
+    "pages": _pages,
     "recovery": _recovery,
+    "search": _search,
     "worker": _worker,
 }
 

@@ -53,7 +53,7 @@ class LinkDenseSite:
     def __init__(self, scratch: Path, pages: int, links: int = 40, hosts: int = 1, **nginx: str) -> None:
         self.pages = pages
         self._nginx = {"gzip": "off", "charset": "off", **nginx}
-        self._scratch = scratch
+        self.scratch = scratch
         self._hosts = [f"127.0.0.{number}" for number in range(1, hosts + 1)]
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -77,7 +77,7 @@ class LinkDenseSite:
     def _write(self, links: int) -> None:
         dice = random.Random(7)
         words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(3000)]
-        root = self._scratch / "site"
+        root = self.scratch / "site"
         for number in range(DIRECTORIES):
             (root / f"{number:02d}").mkdir(parents=True, exist_ok=True)
         (root / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
@@ -97,13 +97,13 @@ class LinkDenseSite:
 
     def __enter__(self) -> Self:
         listen = "\n        ".join(f"listen {host}:{self._port};" for host in self._hosts)
-        file = self._scratch / "nginx.conf"
+        file = self.scratch / "nginx.conf"
         user = "user root;" if os.geteuid() == 0 else ""  # else it reads as somebody who may not enter the directory
         file.write_text(
             _CONFIGURATION.format(
                 user=user,
                 workers=WORKERS_OF_NGINX,
-                scratch=self._scratch,
+                scratch=self.scratch,
                 listen=listen,
                 **self._nginx,
             )
@@ -111,7 +111,7 @@ class LinkDenseSite:
         nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
         if nginx is None:
             raise SystemExit("nginx is needed: on Debian or Ubuntu, apt install nginx-light")
-        self._process = subprocess.Popen([nginx, "-c", str(file), "-p", str(self._scratch)])
+        self._process = subprocess.Popen([nginx, "-c", str(file), "-p", str(self.scratch)])
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -129,7 +129,7 @@ class LinkDenseSite:
 
     def take_hits(self) -> Counter[str]:
         """How often each page was served since the last call, robots.txt aside."""
-        log = self._scratch / "access.log"
+        log = self.scratch / "access.log"
         hits: Counter[str] = Counter()
         for line in log.read_text().splitlines():
             _, address, status, path, _ = line.split(" ", 4)

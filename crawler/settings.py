@@ -216,7 +216,10 @@ RENDER_PAGES_AT_ONCE = 4  # per worker; each takes about 100 MB while it lasts
 RENDER_PAGES_PER_BROWSER = 200  # then the browser is started anew, because browsers leak
 RENDER_MAX_REQUESTS = 100  # scripts and data that one page may load; each takes a token of its host
 
-EXTENSIONS = {"crawler.render.chromium.BrowserCheck": 0}
+EXTENSIONS = {
+    "crawler.render.chromium.BrowserCheck": 0,
+    "crawler.job.garbage.GarbageCollection": 0,  # a tenth of a worker's CPU time
+}
 
 # --- Scrapy ----------------------------------------------------------------------------------
 

@@ -13,8 +13,13 @@ Python's and git's documentation, which the length of the runs was chosen on as 
 All of it is array arithmetic, without a loop over words: 0.1 ms for 10 kB of text.
 """
 
-import numpy as np
-import numpy.typing as npt
+import os
+
+# Else numpy starts a thread for each core, which spin for a while and have nothing to do: there is no algebra here.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import numpy.typing as npt  # noqa: E402
 
 SHINGLE_WORDS = 3
 FEWEST_WORDS = 32  # less text says too little: headings and notices would be copies of each other
