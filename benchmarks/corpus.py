@@ -1,4 +1,4 @@
-"""Which documents are searched? Made ones, always the same: words as frequent as in natural language (Zipf's law).
+"""Which documents are searched? Made ones, always the same: two words in three by Zipf's law, as in natural language.
 
 A vocabulary of 60,000 made words, the commonest the shortest; each document has a title and about 2 kB of text, and a
 third of that is about a topic of its own: words that are rare elsewhere and come several times here, as real ones do.
@@ -18,8 +18,8 @@ TOPIC_WORDS = 25
 HOSTS = 200
 FIRST_MS, LAST_MS = 1_672_531_200_000, 1_704_067_200_000  # the year 2023
 DESCRIPTION = (
-    f"Made documents: {TEXT_WORDS} words (about 2 kB) each of a vocabulary of {WORDS:,}, distributed by Zipf's law, "
-    f"on {HOSTS} hosts."
+    f"Made documents: {TEXT_WORDS} words (about 2 kB) each of a vocabulary of {WORDS:,}, two in three by Zipf's law "
+    f"and one in three of {TOPIC_WORDS} that are the document's own topic, on {HOSTS} hosts."
 )
 _SYLLABLES = [
     first + rest for first in (*"bcdfgklmnprstv", "st", "tr", "pl", "ch") for rest in (*"aeiou", "ai", "er", "on")

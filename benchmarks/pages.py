@@ -36,7 +36,7 @@ PAGES, QUICK_PAGES = 300, 8
 ROUNDS, QUICK_ROUNDS = 3, 1
 STORE_BATCH, INDEX_BATCH = 64, 200  # as the pipelines have them
 OURS, SOUP, PARSEL = "this project", "BeautifulSoup, whoosh", "parsel, boto3"
-LINK_DENSE, REAL = "link-dense pages", "Python's documentation"
+LINK_DENSE, REAL = "link-dense", "Python's documentation"
 PARSE, GZIP, FILES, OBJECTS, INDEX = "parse", "gzip", "put, directory", "put, S3", "index"
 ALL_FILES, ALL_OBJECTS = "parse, gzip, put in a directory, index", "parse, gzip, put on S3"
 CONTENT_TYPE = "text/html; charset=utf-8"

@@ -141,7 +141,7 @@ def _pages(result: dict[str, Any]) -> list[str]:
         peers = list(dict.fromkeys(who for row in steps.values() for who in row if f"ratio {who}" in row))
         lines += [
             "",
-            f"| {known['pages']} {kind}, {known['mean_bytes'] / 1000:.0f} kB | this project | "
+            f"| {known['pages']} pages: {kind}, {known['mean_bytes'] / 1000:.0f} kB | this project | "
             + " | ".join(f"{peer} | times ours" for peer in peers)
             + " |",
             "| --- |" + " --- |" * (1 + 2 * len(peers)),

@@ -2,7 +2,8 @@
 
 Ours is asked as the command and the server ask: grammar, engine, total, and with snippets also the spelling of rare
 words. OpenSearch, where the tests can start one, is asked in the same way through the same protocol; its CPU time is
-that of another process, and is not told. Latencies are by the clock, one question at a time.
+that of another process, and is not told. Latencies are by the clock, one question at a time. Each engine indexes once
+and is asked each question once: there are no rounds.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from crawler.search.opening import IndexConfig, open_index
 from tests.search.engine_server import NoEngine, remove_index, running_engine
 
 DOCUMENTS, QUICK_DOCUMENTS = 100_000, 2_000
-WHOOSH_DOCUMENTS, QUICK_WHOOSH_DOCUMENTS = 5_000, 300  # at its speed, more would take an hour
+WHOOSH_DOCUMENTS, QUICK_WHOOSH_DOCUMENTS = 5_000, 300  # it takes minutes to index more, and seconds a fuzzy search
 QUERIES, QUICK_QUERIES = 200, 10
 BATCH = 500
 OURS, OPENSEARCH, FTS5 = "this project", "this project on OpenSearch", "SQLite FTS5"

@@ -18,8 +18,8 @@ import os
 # Else numpy starts a thread for each core, which spin for a while and have nothing to do: there is no algebra here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402
-import numpy.typing as npt  # noqa: E402
+import numpy as np
+import numpy.typing as npt
 
 SHINGLE_WORDS = 3
 FEWEST_WORDS = 32  # less text says too little: headings and notices would be copies of each other
