@@ -12,7 +12,17 @@ from typing import Any
 from crawler.errors import BadQuery
 from crawler.search.analysis import fold, language_of
 from crawler.search.query import FIELDS, AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
-from crawler.search.ranking import FIELD_WEIGHTS, STEMMED_FIELDS, TIE_BREAKER, TOGETHER_WEIGHTS, fuzzy_distance
+from crawler.search.ranking import (
+    FIELD_WEIGHTS,
+    MOST_TOGETHER,
+    STEM_SHARE,
+    STEMMED_FIELDS,
+    TIE_BREAKER,
+    TOGETHER_SLOP,
+    TOGETHER_WEIGHTS,
+    VARIANT_SHARE,
+    fuzzy_distance,
+)
 
 Clause = dict[str, Any]
 
@@ -22,10 +32,6 @@ MOST_WORDS = 100
 MOST_OPEN_WORDS = 16  # wildcards, prefixes and fuzzy words: each may stand for thousands
 EXPANSIONS = 32  # words that a fuzzy one may stand for
 MOST_CLAUSES = 900  # servers refuse a query of 1024
-STEM_SHARE = 0.8  # of the weight of a field, when only the stem is the same
-VARIANT_SHARE = 0.5  # likewise when the word is only similar; such matches have no BM25, but a constant score
-TOGETHER_SLOP = 2  # words in the text may have so many between them; in titles and headings one
-MOST_TOGETHER = 12  # words that are looked for side by side
 _FIRST_WITHOUT_SPACES = "\u2e80"  # from here on: Chinese, Japanese, Korean
 
 

@@ -16,17 +16,17 @@ from crawler.search.embedded_schema import WITH_STEM_POSITIONS
 from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
 from crawler.search.ranking import (
     FIELD_WEIGHTS,
+    MOST_TOGETHER,
+    STEM_SHARE,
     STEMMED_FIELDS,
     TIE_BREAKER,
+    TOGETHER_SLOP,
     TOGETHER_WEIGHTS,
+    VARIANT_SHARE,
     fuzzy_distance,
 )
 
-STEM_SHARE = 0.8  # of the weight of a field, when only the stem is the same
-VARIANT_SHARE = 0.5  # likewise when the word is only similar; such matches have no BM25, but a constant score
-TOGETHER_SLOP = 2  # words in the text may have so many between them; in titles and headings one
 LATEST_MS = 2**63 - 1
-MOST_TOGETHER = 12  # words that are looked for side by side
 
 
 class QueryBuilder:

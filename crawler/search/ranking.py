@@ -11,8 +11,12 @@ FIELD_WEIGHTS = {
     "content": 1.0,
 }
 TIE_BREAKER = 0.3
+STEM_SHARE = 0.8  # of the weight of a field, when only the stem is the same
+VARIANT_SHARE = 0.5  # likewise when the word is only similar; such matches have no BM25, but a constant score
 # On top, when the words of a query stand together and in order.
 TOGETHER_WEIGHTS = {"title": 4.0, "headings": 2.5, "anchors": 2.0, "content": 1.0}
+TOGETHER_SLOP = 2  # words in the text may have so many between them; in titles and headings one
+MOST_TOGETHER = 12  # words that are looked for side by side
 
 # Stems of these are indexed beside the words, so that "crawling" finds "crawl"; a page of no known language is taken
 # for English, as most of those are.
