@@ -255,7 +255,7 @@ class Outlet(Generic[T]):
         return claimed
 
     def _read(self, segments: Sequence[Segment]) -> tuple[list[T], list[Segment]]:
-        """What is in them; and those with something that no version of this program understands."""
+        """What is in them; and those that are damaged, or hold something that this program does not understand."""
         items: list[T] = []
         spoilt: list[Segment] = []
         for segment in segments:
@@ -265,6 +265,9 @@ class Outlet(Generic[T]):
                 except ValueError as error:
                     logger.error("%s has a record that cannot be read: %s", segment.path, error)
                     spoilt.append(segment)
+            if segment.is_spoilt:
+                logger.error("%s is damaged: what follows the damage is not delivered", segment.path)
+                spoilt.append(segment)
         return items, spoilt
 
 

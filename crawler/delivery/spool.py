@@ -5,7 +5,8 @@ dies, the lock is gone, and whoever delivers takes it: reads it, sends what is i
 dies while it delivers leaves the segment behind: it is delivered again, which is why engines must not mind that.
 
 A record is its length, a checksum and its bytes. The last one of a process that died may be torn: it was not safe
-yet, nobody was told so, and it is left out.
+yet, nobody was told so, and it is left out. One that is whole and wrong was safe once, and so may be what follows it:
+such a segment is not deleted.
 """
 
 import fcntl
@@ -40,14 +41,19 @@ class Segment:
 
     path: Path
     file: int
+    is_spoilt: bool = False  # known when its records have been read
 
     def records(self) -> Iterator[bytes]:
         with os.fdopen(os.dup(self.file), "rb") as file:
             file.seek(0)
             while len(header := file.read(_HEADER.size)) == _HEADER.size:
                 length, checksum = _HEADER.unpack(header)
-                record = file.read(length) if length <= MAX_RECORD_BYTES else b""
-                if len(record) != length or zlib.crc32(record) != checksum:
+                self.is_spoilt = length > MAX_RECORD_BYTES
+                record = b"" if self.is_spoilt else file.read(length)
+                if len(record) != length:
+                    return
+                self.is_spoilt = zlib.crc32(record) != checksum
+                if self.is_spoilt:
                     return
                 yield record
 

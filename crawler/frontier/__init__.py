@@ -43,7 +43,7 @@ On their own, one command each (``keys.py``):
 ``ow:crawls``             set     ids of all crawls
 ``ow:hosts:<crawl>``      set     hosts that were seeded
 ``ow:budget:<crawl>``     hash    pages spent and reserved, when ``MAX_PAGES`` is set
-``ow:events:<crawl>``     stream  workers that came and went, how the crawl ended
+``ow:events:<crawl>``     stream  workers that came and went, URLs that failed, how the crawl ended
 ``ow:spider-log:<crawl>`` stream  crawled pages and their links, when ``SPIDER_LOG`` is on
 ``ow:workers``            set     ids of workers
 ``ow:worker:<id>``        hash    one worker's heartbeat; expires

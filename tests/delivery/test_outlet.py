@@ -208,6 +208,25 @@ def test_a_record_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
     assert b"no number" in aside.read_bytes()
 
 
+def test_what_follows_a_damage_is_not_deleted(tmp_path: Path) -> None:
+    engine = Engine()
+    spool = Spool(tmp_path, 1000)
+    spool.append([b"1", b"2", b"3"])
+    spool.end_segment()
+    [path] = tmp_path.iterdir()
+    damaged = bytearray(path.read_bytes())
+    damaged[9 + 8] = ord("9")  # the second record
+    path.write_bytes(damaged)
+
+    async def work() -> None:
+        await open_outlet(engine, tmp_path).close()
+
+    run(work)
+    assert engine.taken == [1]
+    [aside] = tmp_path.glob("*.aside")
+    assert aside.read_bytes() == bytes(damaged)
+
+
 def test_with_one_writer_all_reach_it_whoever_spooled(tmp_path: Path) -> None:
     engine = Engine()
 

@@ -112,7 +112,21 @@ def test_a_spoilt_record_ends_the_segment(tmp_path: Path) -> None:
     spool.end_segment()
     [path] = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert take_all(spool) == [b"whole"]
+    [segment] = spool.claim()
+    assert list(segment.records()) == [b"whole"]
+    assert segment.is_spoilt  # and so it is kept
+
+
+@pytest.mark.parametrize("cut", [1, 5, 8])
+def test_a_torn_segment_is_not_spoilt(tmp_path: Path, cut: int) -> None:
+    spool = open_spool(tmp_path)
+    spool.append([b"whole", b"torn"])
+    spool.end_segment()
+    [path] = tmp_path.iterdir()
+    os.truncate(path, path.stat().st_size - cut)
+    [segment] = spool.claim()
+    assert list(segment.records()) == [b"whole"]
+    assert not segment.is_spoilt
 
 
 def test_threads_append_whole_records(tmp_path: Path) -> None:
