@@ -25,7 +25,8 @@ from scrapy.settings import Settings
 
 from crawler.embedded.keeper import die_with_parent
 from crawler.frontier.config import FrontierConfig
-from crawler.frontier.frontier import Frontier, Status
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Status
 
 ROOT = Path(__file__).parent.parent
 CRAWL = "faults"

@@ -9,8 +9,9 @@ from typing import cast
 from crawler.errors import OrbweaverError
 from crawler.frontier.connection import load_script
 from crawler.frontier.entry import ID_BYTES
-from crawler.frontier.frontier import Frontier, VisitReport
+from crawler.frontier.frontier import Frontier
 from crawler.frontier.keyspace import STEP, ask, crawl_keys, read_leased, read_visits, scan
+from crawler.frontier.messages import VisitReport
 from crawler.frontier.workers import live_workers
 from crawler.urls import canonicalise
 

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy import Request
 
 from crawler.frontier.entry import ID_BYTES, Entry, RequestFields
-from crawler.frontier.frontier import Visit, VisitReport
+from crawler.frontier.messages import Visit, VisitReport
 from crawler.frontier.recrawl import Fetched
 
 META_KEY = "lease"

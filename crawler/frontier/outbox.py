@@ -21,8 +21,9 @@ from crawler.frontier.entry import (
     page_fingerprint,
     random_fingerprint,
 )
-from crawler.frontier.frontier import Frontier, Link, VisitReport
+from crawler.frontier.frontier import Frontier
 from crawler.frontier.leases import Death, GoBack, Holdings, Lease, OpenVisit, Redirect, Retry
+from crawler.frontier.messages import Link, VisitReport
 from crawler.frontier.reasons import Dead, Drop
 from crawler.frontier.recrawl import Again, Recrawl
 from crawler.frontier.scope import Scope

@@ -22,8 +22,9 @@ from crawler.frontier.blocking import BlockingRedis
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.dupefilter import DupeFilter
 from crawler.frontier.entry import Entry, RequestFields, encode, identity, random_fingerprint, request_fingerprint
-from crawler.frontier.frontier import Frontier, Link
+from crawler.frontier.frontier import Frontier
 from crawler.frontier.leases import META_KEY, Death, Holdings, Lease, Redirect, Retry, lease_of
+from crawler.frontier.messages import Link
 from crawler.frontier.outbox import STRATEGY_META, Outbox
 from crawler.frontier.reasons import Dead, Drop
 from crawler.frontier.scope import Scope

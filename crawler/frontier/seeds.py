@@ -16,7 +16,8 @@ import msgspec
 from crawler.errors import BadUrl
 from crawler.frontier.config import CLASSES
 from crawler.frontier.entry import Entry, RequestFields, encode, identity
-from crawler.frontier.frontier import Frontier, Link
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Link
 from crawler.frontier.reasons import Drop
 from crawler.frontier.scope import Scope
 from crawler.frontier.travel import MAX_NESTING

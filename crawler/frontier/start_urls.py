@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crawler.errors import BadUrl, OrbweaverError
-from crawler.frontier.frontier import Frontier, Link
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Link
 from crawler.frontier.reasons import Drop
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import Seed, plant, read_seed

@@ -16,8 +16,9 @@ from crawler.frontier import events, workers
 from crawler.frontier.budget import Budget
 from crawler.frontier.ending import Ending
 from crawler.frontier.entry import ID_BYTES, decode
-from crawler.frontier.frontier import Frontier, Leased, Visit
+from crawler.frontier.frontier import Frontier
 from crawler.frontier.leases import Holdings, Lease, OpenVisit
+from crawler.frontier.messages import Leased, Visit
 from crawler.frontier.outbox import Outbox
 from crawler.frontier.reasons import Dead
 from crawler.frontier.scope import Scope

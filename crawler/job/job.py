@@ -15,7 +15,8 @@ from typing import cast
 
 from crawler.errors import BadUrl, ConfigurationError, EngineUnavailable
 from crawler.frontier.config import FrontierConfig
-from crawler.frontier.frontier import Frontier, Status
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Status
 from crawler.frontier.reasons import EXPLANATIONS
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import Seed, plant, read_seed

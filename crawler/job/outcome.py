@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from crawler.frontier.frontier import Frontier, Status
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Status
 from crawler.progress.summary import REASONS
 
 _LOOK_BACK = 1000  # events

@@ -21,8 +21,8 @@ from crawler.download.config import DownloadConfig
 from crawler.download.errors import DownloadProblem
 from crawler.download.resolver import Resolver
 from crawler.errors import BadUrl
-from crawler.frontier.frontier import Visit
 from crawler.frontier.leases import GoBack, OpenVisit, lease_of
+from crawler.frontier.messages import Visit
 from crawler.frontier.workers import new_worker_id
 from crawler.middlewares.frontier_access import FrontierAccess
 from crawler.middlewares.retry_after import SLOW_DOWN, retry_after_seconds

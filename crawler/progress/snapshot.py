@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from crawler.frontier.frontier import Status
+from crawler.frontier.messages import Status
 
 RATE_WINDOW_SECONDS = 10.0
 

@@ -65,7 +65,7 @@ class AnchorBook:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, check_same_thread=False)
             database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=OFF")  # what a loss of power takes, a rebuild brings back
+            database.execute("PRAGMA synchronous=NORMAL")  # a loss of power may take the last texts, and spoils nothing
             database.execute(_TABLE)
             self._database = database
         return self._database

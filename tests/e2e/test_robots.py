@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.frontier.frontier import Status
+from crawler.frontier.messages import Status
 from tests.fleet import Fleet
 from tests.servers import free_port
 from tests.web import Answer, Site, WebServer, loopback

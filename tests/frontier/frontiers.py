@@ -14,7 +14,8 @@ from scrapy.settings import Settings
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.connection import load_script
 from crawler.frontier.entry import Entry, Known, decode, encode, identity, random_fingerprint
-from crawler.frontier.frontier import Frontier, Leased, Link, Status, Visit, VisitReport
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Leased, Link, Status, Visit, VisitReport
 from crawler.urls import fingerprint
 
 _numbers = itertools.count(1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crawler.frontier.frontier import VisitReport
+from crawler.frontier.messages import VisitReport
 from tests.frontier.frontiers import Crawl, links
 from tests.servers import wait_until
 

@@ -16,7 +16,8 @@ from crawler.frontier.archive import export_crawl, import_crawl
 from crawler.frontier.audit import audit
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.entry import ID_BYTES, Entry, Known, RequestFields, decode, encode, identity
-from crawler.frontier.frontier import Frontier, Link, VisitReport
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Link, VisitReport
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import plant, read_seed
 from crawler.frontier.workers import beat, leave

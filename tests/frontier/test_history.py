@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from crawler.frontier.config import CLASSES
-from crawler.frontier.frontier import AGAIN, Visit
+from crawler.frontier.messages import AGAIN, Visit
 from tests.frontier.frontiers import Crawl, known, link, report
 
 _namespaces = itertools.count(1)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from crawler.frontier.entry import Known, decode
-from crawler.frontier.frontier import Visit
+from crawler.frontier.messages import Visit
 from tests.frontier.frontiers import Crawl, again, ids, known, link, links, report
 from tests.servers import wait_until
 

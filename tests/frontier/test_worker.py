@@ -8,8 +8,8 @@ from dataclasses import replace
 from scrapy.settings import Settings
 
 from crawler.frontier.dupefilter import DupeFilter
-from crawler.frontier.frontier import Link
 from crawler.frontier.leases import Holdings, OpenVisit
+from crawler.frontier.messages import Link
 from crawler.frontier.outbox import Outbox
 from crawler.frontier.scope import Scope
 from crawler.frontier.seeds import plant, read_seed

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from crawler.frontier.config import FrontierConfig
-from crawler.frontier.frontier import Frontier, Status
+from crawler.frontier.frontier import Frontier
+from crawler.frontier.messages import Status
 from crawler.job.outcome import find_reason, last_event
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from crawler.frontier.frontier import Status
+from crawler.frontier.messages import Status
 from crawler.progress.snapshot import Meter
 
 
