@@ -12,13 +12,13 @@ from tantivy import FieldType, Occur
 from tantivy import Query as Tantivy
 
 from crawler.search.analysis import CJK, STEMMERS, fold, language_of, terms_of
-from crawler.search.embedded_schema import WITH_STEM_POSITIONS
+from crawler.search.embedded_forms import FIELD, Forms
+from crawler.search.embedded_schema import STEMMED_FIELDS
 from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
 from crawler.search.ranking import (
     FIELD_WEIGHTS,
     MOST_TOGETHER,
     STEM_SHARE,
-    STEMMED_FIELDS,
     TIE_BREAKER,
     TOGETHER_SLOP,
     TOGETHER_WEIGHTS,
@@ -32,14 +32,15 @@ LATEST_MS = 2**63 - 1
 class QueryBuilder:
     """``languages``: those whose stems are looked for, because the index has pages in them."""
 
-    def __init__(self, schema: tantivy.Schema, languages: Sequence[str]) -> None:
+    def __init__(self, schema: tantivy.Schema, forms: Forms, languages: Sequence[str]) -> None:
         self._schema = schema
+        self._forms = forms
         self._languages = [language for language in languages if language in STEMMERS]
 
     def build(self, query: Query) -> Tantivy:
         if query.filters.languages:  # of other languages nothing is found anyway
             asked_for = [language_of(code) for code in query.filters.languages]
-            return QueryBuilder(self._schema, asked_for)._build(query)
+            return QueryBuilder(self._schema, self._forms, asked_for)._build(query)
         return self._build(query)
 
     def _build(self, query: Query) -> Tantivy:
@@ -81,7 +82,7 @@ class QueryBuilder:
 
     def _excluded(self, part: Part) -> Tantivy | None:
         """Who excludes a word means that word, and not all with its stem."""
-        return QueryBuilder(self._schema, ())._part(part)
+        return QueryBuilder(self._schema, self._forms, ())._part(part)
 
     def _word(self, word: Word) -> Tantivy | None:
         if CJK.search(word.text):  # terms are pairs of neighbours: nothing for a wildcard or a distance to work on
@@ -109,6 +110,10 @@ class QueryBuilder:
                     if len(stemmed) == 1:
                         stem = self._term(f"{name}_{language}", stemmed[0], "freq")
                         options.append(Tantivy.boost_query(stem, weight * STEM_SHARE))
+            if name == FIELD and len(terms) == 1:
+                for form, share in self._forms.find(terms[0], self._languages):
+                    term = self._term(name, form, "freq")
+                    options.append(Tantivy.boost_query(term, weight * STEM_SHARE * share))
         return Tantivy.disjunction_max_query(options, TIE_BREAKER)
 
     def _fuzzy(self, word: Word) -> Tantivy | None:
@@ -165,7 +170,7 @@ class QueryBuilder:
         for name, weight in TOGETHER_WEIGHTS.items():
             slop = TOGETHER_SLOP if name == "content" else 1
             options = [Tantivy.phrase_query(self._schema, name, list(terms), slop)]
-            if name in WITH_STEM_POSITIONS:
+            if name in STEMMED_FIELDS:
                 for language in self._languages:
                     stems = terms_of(" ".join(typed[:MOST_TOGETHER]), language)
                     if len(stems) > 1:

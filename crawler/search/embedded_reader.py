@@ -11,6 +11,7 @@ from tantivy import Query as Tantivy
 
 from crawler.search.document import Document
 from crawler.search.embedded_files import IndexFiles
+from crawler.search.embedded_forms import Forms
 from crawler.search.embedded_queries import QueryBuilder
 from crawler.search.embedded_schema import decode, schema
 from crawler.search.index import Hit, Hits
@@ -29,7 +30,9 @@ class Snapshot:
         self.searcher = searcher
         common = searcher.terms_with_prefix("lang", "", limit=MOST_STEM_LANGUAGES)
         # Pages of no known language are stemmed as English.
-        self.builder = QueryBuilder(schema(), list(dict.fromkeys(["en", *(code for code, _ in common)])))
+        self.builder = QueryBuilder(
+            schema(), Forms(searcher), list(dict.fromkeys(["en", *(code for code, _ in common)]))
+        )
 
     def search(self, query: Query) -> Hits:
         offset = (query.page - 1) * query.per_page

@@ -10,11 +10,12 @@ import xxhash
 from crawler.search.analysis import STEMMERS, language_of, plain_analyzer, separate, stem_analyzer, title_analyzer
 from crawler.search.document import Document
 from crawler.search.query import FIELDS
-from crawler.search.ranking import DEFAULT_LANGUAGE, STEMMED_FIELDS
+from crawler.search.ranking import DEFAULT_LANGUAGE
 from crawler.search.sites import list_sites
 
-SCHEMA_VERSION = 1
-WITH_STEM_POSITIONS = ("title", "headings", "anchors")  # short: their stems can also be asked to stand together
+SCHEMA_VERSION = 2
+# Short ones: their stems are indexed, and can be asked to stand together. Of the content see ``embedded_forms.py``.
+STEMMED_FIELDS = ("title", "headings", "anchors")
 LONGEST_TITLE_TERM = 100  # characters; what is typed is shorter
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -32,9 +33,8 @@ def schema() -> tantivy.Schema:
     for name in FIELDS:
         builder.add_text_field(name, tokenizer_name="plain", index_option="position")
     for name in STEMMED_FIELDS:
-        option = "position" if name in WITH_STEM_POSITIONS else "freq"
         for language in STEMMERS:
-            builder.add_text_field(f"{name}_{language}", tokenizer_name=f"stem_{language}", index_option=option)
+            builder.add_text_field(f"{name}_{language}", tokenizer_name=f"stem_{language}", index_option="position")
     builder.add_bytes_field("source", stored=True)
     return builder.build()
 

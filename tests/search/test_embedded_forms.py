@@ -1,0 +1,87 @@
+"""Words of one stem: found in the dictionary of the index, and counted as if they were one word."""
+
+import pytest
+
+from crawler.search.document import Document
+from crawler.search.embedded_forms import MOST_FORMS, Forms
+from crawler.search.embedded_reader import Reader
+from crawler.search.grammar import parse
+from crawler.search.query import Query, Word
+from tests.search.pages import page, with_index
+
+
+def forms_of(path, word: str, languages: tuple[str, ...], *documents: Document) -> dict[str, float]:
+    async def work(index) -> dict[str, float]:
+        searcher = Reader(index._files).snapshot().searcher
+        return dict(Forms(searcher).find(word, languages))
+
+    return with_index(path, work, *documents)
+
+
+def found(path, word: str, *documents: Document) -> list[str]:
+    async def work(index) -> list[str]:
+        return [hit.document.id for hit in (await index.search(Query(Word(word)))).hits]
+
+    return with_index(path, work, *documents)
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "text", "expected"),
+    [
+        ("en", "crawling", "crawl crawls crawled crawling crawler craw", {"crawl", "crawls", "crawled"}),
+        ("en", "happy", "happiness happy happen", {"happiness"}),
+        ("en", "try", "tries tried trying try tree", {"tries", "tried", "trying"}),
+        ("en", "run", "runs running ruin rung", {"runs", "running"}),
+        ("de", "haus", "Häuser Hauses Haus Hausse", {"hauser", "hauses"}),
+        ("fr", "continuer", "continu continué continuation contenu", {"continu", "continue", "continuation"}),
+        ("ru", "книга", "книги книгу книгами книжный", {"книги", "книгу", "книгами"}),
+        ("ar", "كتاب", "الكتاب بالكتاب وكتاب كاتب", {"الكتاب", "بالكتاب", "وكتاب"}),
+        ("ar", "الكتاب", "كتاب", {"كتاب"}),
+    ],
+)
+def test_forms_of_a_word(tmp_path, language, word, text, expected):
+    assert set(forms_of(tmp_path, word, (language,), page("a", lang=language, content=text))) == expected
+
+
+def test_forms_in_several_languages(tmp_path):
+    documents = [page("en", lang="en", content="hands handed"), page("de", lang="de", content="Händen")]
+    assert set(forms_of(tmp_path, "hand", ("en", "de"), *documents)) == {"hands", "handed", "handen"}
+
+
+@pytest.mark.parametrize("word", ["2026", "a1", "", "x" * 31, "北京", "½"])
+def test_what_is_no_word_has_no_forms(tmp_path, word):
+    assert forms_of(tmp_path, word, ("en",), page("a", content=f"2026s a1s {'x' * 31}s 北京大学 ½")) == {}
+
+
+def test_words_that_cannot_be_cut_again_do_not_disturb_the_others(tmp_path):
+    """Accents folded, one letter becomes several signs; and some words are longer than any in a language."""
+    text = f"crawls crawl½s crawl{'s' * 200} crawlﬃ"
+    assert set(forms_of(tmp_path, "crawl", ("en",), page("a", content=text))) == {"crawls"}
+
+
+def test_the_commonest_forms_are_asked_for(tmp_path):
+    """A language may have hundreds."""
+    endings = [f"talo{ending}" for ending in ("n a on ssa sta lla lta lle na ksi tta mme nne nsa".split())]
+    documents = [page("all", lang="fi", content=" ".join(endings))]
+    documents += [page(f"p{n}", lang="fi", content="talossa talosta") for n in range(3)]
+    forms = forms_of(tmp_path, "talo", ("fi",), *documents)
+    assert len(forms) <= MOST_FORMS
+    assert {"talossa", "talosta"} <= set(forms)
+
+
+def test_a_rare_form_does_not_count_for_more_than_a_common_word(tmp_path):
+    """One page says "crawls"; by that alone BM25 would put it before the pages that say what was asked for."""
+    common = [page(f"p{n}", content=f"crawling page number {n}") for n in range(40)]
+    rest = [page(f"o{n}", content=f"other page number {n}") for n in range(40)]
+    order = found(tmp_path, "crawling", page("rare", content="crawls page number x"), *common, *rest)
+    assert "rare" not in order
+    forms = forms_of(tmp_path, "crawling", ("en",))
+    assert 0 < forms["crawls"] < 0.3
+
+
+def test_who_excludes_a_word_keeps_its_other_forms(tmp_path):
+    async def work(index) -> list[str]:
+        return [hit.document.id for hit in (await index.search(parse("page -crawls"))).hits]
+
+    documents = [page("a", content="page crawls"), page("b", content="page crawled")]
+    assert with_index(tmp_path, work, *documents) == ["b"]
