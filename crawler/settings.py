@@ -66,6 +66,8 @@ FRONTIER_LOCK_SECONDS = 10  # a host's lock, and with it the lease, lasts this l
 FRONTIER_VISIT_PAGES = 8  # at most this many URLs of one host in flight, so that a dead host blocks few slots
 FRONTIER_CLASS_WEIGHTS = {"high": 70, "medium": 20, "low": 10}  # shares of what is leased, while all have work
 FRONTIER_LEASE_AHEAD = 16  # URLs leased beyond what is being fetched, so that the downloader never waits for Redis
+# While pages are parsed and kept, so many others are fetched meanwhile. A worker that dies has them fetched again.
+FRONTIER_UNACKED_PAGES = 64
 FRONTIER_FLUSH_SECONDS = 0.02  # finished pages are collected this long, then acked together
 FRONTIER_IDLE_SECONDS = 1.0  # an idle worker looks for work this often, and no more
 # Where seeds may be pushed by any Redis client, as scrapy-redis has it: a list, a set or a sorted set.

@@ -38,6 +38,7 @@ class FrontierConfig:
     visit_pages: int
     weights: tuple[int, int, int]
     lease_ahead: int
+    unacked_pages: int
     flush_seconds: float
     idle_seconds: float
     max_crashes: int
@@ -88,6 +89,7 @@ class FrontierConfig:
             visit_pages=read.whole("FRONTIER_VISIT_PAGES", 1, 1000),
             weights=_weights(settings),
             lease_ahead=read.whole("FRONTIER_LEASE_AHEAD", 1, 10_000),
+            unacked_pages=read.whole("FRONTIER_UNACKED_PAGES", 0, 10_000),
             flush_seconds=read.number("FRONTIER_FLUSH_SECONDS", 0, 10),
             idle_seconds=read.number("FRONTIER_IDLE_SECONDS", 0.05, 60),
             max_crashes=read.whole("FRONTIER_MAX_CRASHES", 1, 1000),

@@ -102,6 +102,7 @@ class Holdings:
     def __init__(self) -> None:
         self.visits: dict[str, OpenVisit] = {}
         self.urls = 0
+        self.answered = 0  # of these: fetched, and not ended yet
 
     def add(self, visit: Visit, deadline: float) -> OpenVisit:
         held = self.visits.get(visit.fence)
@@ -115,9 +116,15 @@ class Holdings:
         self.urls += 1
         return lease
 
+    def note_answer(self, lease: Lease) -> None:
+        if not lease.is_answered:
+            lease.is_answered = True
+            self.answered += lease.id in lease.visit.leases
+
     def remove(self, lease: Lease) -> None:
         if lease.visit.leases.pop(lease.id, None) is not None:
             self.urls -= 1
+            self.answered -= lease.is_answered
         if not lease.visit.leases:
             self.visits.pop(lease.visit.fence, None)
 
@@ -127,6 +134,7 @@ class Holdings:
         if held is not None:
             held.is_lost = True
             self.urls -= len(held.leases)
+            self.answered -= sum(lease.is_answered for lease in held.leases.values())
             held.leases.clear()
 
     def __iter__(self) -> Iterator[OpenVisit]:

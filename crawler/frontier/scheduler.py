@@ -279,7 +279,7 @@ class Scheduler(BaseScheduler):
     def _response_received(self, response: Response, request: Request) -> None:
         lease = lease_of(request)
         if lease is not None:
-            lease.is_answered = True
+            self._holdings.note_answer(lease)
             lease.is_page = 200 <= response.status < 300 and SITEMAP_META not in request.meta
             if lease.visit.failed < 0:
                 lease.visit.failed = 0

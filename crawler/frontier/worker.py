@@ -64,7 +64,7 @@ class Worker:
         self._holdings = holdings
         self._scope = scope
         self._start_urls = start_urls
-        self._room = room  # URLs held at most: being fetched, and waiting here
+        self._room = room  # URLs held at most that are being fetched, or wait for it here
         self._budget = Budget(frontier, self.id)
         self.ending = Ending(frontier, self._budget, start_urls, self.id)
         self._arrived: list[Lease] = []  # leased, but what must be known of their hosts is not known yet
@@ -182,7 +182,7 @@ class Worker:
         wake_at = min(now + STOP_LOOK_SECONDS, self._next_round, self._next_renew)
         if self._next_flush:
             wake_at = min(wake_at, self._next_flush)
-        if self._holdings.urls < self._room and self._next_lease > now:
+        if self._free_room > 0 and self._next_lease > now:
             wake_at = min(wake_at, self._next_lease)
         if wake_at <= now:
             await asyncio.sleep(0)
@@ -231,8 +231,7 @@ class Worker:
     async def _lease_if_room(self) -> None:
         await self._admit()
         now = time.monotonic()
-        # What ended but is not acked would be fetched again if this worker died now, so it takes room too.
-        wanted = self._room - self._holdings.urls - self._outbox.unacked
+        wanted = self._free_room
         # A quarter of the room at a time is cheaper than one by one; but slow hosts may hold the rest for long.
         if now < self._next_lease or wanted < (self._room // 4 if self._buffer else 1):
             return
@@ -255,6 +254,15 @@ class Worker:
                 shortest = min(shortest, answer.wait_seconds)
         await self._budget.settle(0, granted - leased)
         self._next_lease = time.monotonic() + (shortest if leased < wanted else 0.0)
+
+    @property
+    def _free_room(self) -> int:
+        """What is fetched but not acked would be fetched again if this worker died now: it takes room too, when there
+        is too much of it.
+        """
+        unacked = self._holdings.answered + self._outbox.unacked
+        being_fetched = self._holdings.urls - self._holdings.answered
+        return self._room - being_fetched - max(unacked - self.frontier.config.unacked_pages, 0)
 
     def _accept(self, answer: Leased, called: float) -> int:
         deadline = called + self.frontier.config.lock_seconds

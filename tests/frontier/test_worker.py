@@ -8,7 +8,7 @@ from dataclasses import replace
 from scrapy.settings import Settings
 
 from crawler.frontier.dupefilter import DupeFilter
-from crawler.frontier.leases import Holdings, OpenVisit
+from crawler.frontier.leases import Holdings, Lease, OpenVisit
 from crawler.frontier.messages import Link
 from crawler.frontier.outbox import Outbox
 from crawler.frontier.scope import Scope
@@ -128,3 +128,45 @@ def test_what_is_buffered_longer_than_its_lock_is_not_fetched(open_crawl_on_one:
 
     crawl.run(scenario())
     assert crawl.counts("leased") == (1,)  # reclaimed when Redis sees the lock run out
+
+
+def test_pages_that_are_being_kept_leave_room_for_others_but_not_without_end(
+    open_crawl_on_one: Callable[..., Crawl],
+) -> None:
+    crawl = open_crawl_on_one(unacked_pages=4)
+    crawl.push(*(f"http://h{number}.example/" for number in range(30)))
+    task = Task(crawl)
+    taken: list[Lease] = []
+
+    async def take(number: int) -> None:
+        """As the engine does: it asks again whenever it is woken."""
+        async with asyncio.timeout(10):
+            while len(taken) < number:
+                lease = task.worker.take()
+                if lease is None:
+                    await asyncio.sleep(0.001)
+                else:
+                    taken.append(lease)
+
+    async def scenario() -> None:
+        await task.worker.open()
+        task.worker.start()
+        await take(8)
+        for lease in taken[:4]:
+            task.holdings.note_answer(lease)
+        await take(12)  # four are fetched and not acked: others were leased in their place
+        for lease in taken[4:8]:
+            task.holdings.note_answer(lease)
+        assert task.worker._free_room == 0
+        assert task.worker.take() is None
+        for lease in taken[:3]:
+            task.outbox.end(lease)
+        task.worker.note_news()
+        await take(15)
+        assert task.holdings.answered == 5
+        assert task.holdings.urls <= 12 + 3
+        task.holdings.lose(taken[4].visit.fence)
+        assert task.holdings.answered == 4
+        await task.worker.close()
+
+    crawl.run(scenario())
