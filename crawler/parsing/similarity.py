@@ -27,15 +27,12 @@ NEAR_BITS = 3
 MAX_CHARACTERS = 100_000  # of longer texts, the beginning
 
 _Numbers = npt.NDArray[np.uint64]
+_Bytes = npt.NDArray[np.uint8]
+_Flags = npt.NDArray[np.bool_]
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2^64
 _INVERSE = pow(_BASE, -1, 1 << 64)
-_WORD_BYTES = np.zeros(256, dtype=bool)
-_WORD_BYTES[[*b"0123456789abcdefghijklmnopqrstuvwxyz_", *range(0x80, 0x100)]] = True
-# First bytes of the characters U+3000 to U+DFFF: Chinese, Japanese and Korean, where each stands for a word.
-_IDEOGRAPH_BYTES = np.zeros(256, dtype=bool)
-_IDEOGRAPH_BYTES[0xE3:0xEE] = True
-_CONTINUATION_BYTES = np.zeros(256, dtype=bool)
-_CONTINUATION_BYTES[0x80:0xC0] = True
+_WORD_BYTES = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz_") | set(range(0x80, 0x100))
+_ONLY_WORDS = bytes(byte if byte in _WORD_BYTES else 0 for byte in range(256))
 
 
 def simhash(text: str) -> int:
@@ -61,26 +58,30 @@ def hamming(a: int, b: int) -> int:
 
 def _hash_words(text: str) -> _Numbers:
     """One number for each word: its bytes as the digits of a number in base ``_BASE``, modulo 2^64."""
-    data = np.frombuffer(text.lower().encode("utf-8", "replace") + b" ", dtype=np.uint8)
-    is_word = _WORD_BYTES[data]
+    data = np.frombuffer(text.lower().encode("utf-8", "replace").translate(_ONLY_WORDS), dtype=np.uint8)
+    is_word = data != 0
     is_start = is_word.copy()
     is_start[1:] &= ~is_word[:-1]
-    is_lead = _IDEOGRAPH_BYTES[data]
+    if not text.isascii():
+        _start_at_ideographs(data, is_word, is_start)
+    starts = np.flatnonzero(is_start)
+    if not len(starts):
+        return np.zeros(0, dtype=np.uint64)
+    powers, inverses = _powers(len(data))
+    # Bytes between words are zeros, so that a word's sum reaches to the next word's start.
+    return _mix(np.add.reduceat(powers[: len(data)] * data, starts) * inverses[starts])
+
+
+def _start_at_ideographs(data: _Bytes, is_word: _Flags, is_start: _Flags) -> None:
+    """Of Chinese, Japanese and Korean (U+3000 to U+DFFF, by their first bytes) each stands for a word."""
+    is_lead = (data >= 0xE3) & (data < 0xEE)
     if is_lead.any():
         is_start |= is_lead
         # What follows an ideograph and is no part of it begins a word.
         after = np.zeros_like(is_lead)
         after[3:] = is_lead[:-3]
-        is_start |= after & is_word & ~_CONTINUATION_BYTES[data]
-    starts = np.flatnonzero(is_start)
-    if not len(starts):
-        return np.zeros(0, dtype=np.uint64)
-    powers, inverses = _powers(len(data))
-    digits = data.astype(np.uint64)
-    digits *= is_word
-    digits *= powers[: len(data)]
-    # Bytes between words are zeros, so that a word's sum reaches to the next word's start.
-    return _mix(np.add.reduceat(digits, starts) * inverses[starts])
+        is_continued = (data >= 0x80) & (data < 0xC0)
+        is_start |= after & is_word & ~is_continued
 
 
 def _mix(numbers: _Numbers) -> _Numbers:

@@ -20,6 +20,7 @@ from scrapy.exceptions import NotConfigured
 from crawler.errors import ConfigurationError
 from crawler.frontier import engine_hooks
 from crawler.frontier.config import FrontierConfig
+from crawler.items import PageItem
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,8 @@ class PageLogPipeline:
             os.close(self._file)
 
     async def process_item(self, item: Any) -> Any:
-        record = ItemAdapter(item).asdict()
+        # Ours has nothing nested in it, which is expensive to look for.
+        record = dict(item) if isinstance(item, PageItem) else ItemAdapter(item).asdict()
         record.pop("content", None)  # the store and the index have that
         record.setdefault("crawl", self._crawl)
         record.setdefault("fetched_at", datetime.now(UTC).isoformat(timespec="milliseconds"))

@@ -1,5 +1,5 @@
-"""Which other forms of a word are in the embedded index? ``crawled`` for ``crawling``: words of its dictionary that have
-the same stem.
+"""Which other forms of a word are in the embedded index? Words of its dictionary with the same stem: ``crawled`` for
+``crawling``.
 
 Asked for every word of a query. Stems of whole texts could be indexed instead, as those of titles are; but to make them
 took more than half of the CPU time that indexing a page takes, and to look at the few words that begin alike takes
@@ -7,7 +7,6 @@ less than a millisecond.
 """
 
 import math
-import os.path
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -81,8 +80,8 @@ def _stems(words: Iterable[str], language: str) -> list[str]:
 
 def _beginnings(term: str, stem: str, language: str) -> Iterator[str]:
     """What the forms of a word begin with."""
-    common = os.path.commonprefix([term, stem])
-    beginning = common[:-1] if len(common) > WHOLE_BEGINNING else common
+    common = next(at for at in range(len(term), -1, -1) if stem.startswith(term[:at]))
+    beginning = term[: common - 1] if common > WHOLE_BEGINNING else term[:common]
     if len(beginning) >= SHORTEST_BEGINNING:
         yield beginning
     elif len(stem) >= SHORTEST_BEGINNING:

@@ -1,8 +1,11 @@
 """A page as it is kept: the body as it was received, and what has to be known of it to read, find or index it again."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
+
+_DAY_MS = 86_400_000
 
 
 class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +26,17 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def day(self) -> str:
-        return datetime.fromtimestamp(self.fetched_at / 1000, UTC).strftime("%Y-%m-%d")
+        return _name_day(self.fetched_at // _DAY_MS)
 
     @property
     def key(self) -> str:
         """No part of it comes from the URL itself, so that no URL can lead out of the store."""
         return page_key(self.day, self.id)
+
+
+@lru_cache(maxsize=64)  # pages of one day come together
+def _name_day(number: int) -> str:
+    return datetime.fromtimestamp(number * 86400, UTC).strftime("%Y-%m-%d")
 
 
 def page_key(day: str, id_: str) -> str:
