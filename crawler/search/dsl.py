@@ -11,9 +11,10 @@ from typing import Any
 
 from crawler.errors import BadQuery
 from crawler.search.analysis import fold, language_of
-from crawler.search.query import FIELDS, AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
+from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
 from crawler.search.ranking import (
     FIELD_WEIGHTS,
+    JOINED,
     MOST_TOGETHER,
     STEM_SHARE,
     STEMMED_FIELDS,
@@ -22,6 +23,7 @@ from crawler.search.ranking import (
     TOGETHER_WEIGHTS,
     VARIANT_SHARE,
     fuzzy_distance,
+    weigh,
 )
 
 Clause = dict[str, Any]
@@ -118,7 +120,7 @@ def build_part(part: Part, languages: Sequence[str]) -> Clause:
         case Word():
             return build_word(part, languages)
         case Phrase():
-            return _ask_phrase(" ".join(part.words), _weigh(part.field))
+            return _ask_phrase(" ".join(part.words), weigh(part.field))
         case Not(inner):
             # Who excludes a word means that word, and not all with its stem.
             return {"bool": {"must_not": [build_part(inner, ())]}}
@@ -130,7 +132,7 @@ def build_part(part: Part, languages: Sequence[str]) -> Clause:
 
 
 def build_word(word: Word, languages: Sequence[str]) -> Clause:
-    fields = _weigh(word.field)
+    fields = weigh(word.field)
     if any(mark >= _FIRST_WITHOUT_SPACES for mark in word.text):
         # Characters are terms: there is nothing for a wildcard or a distance to work on.
         return _ask_exactly(word.text.strip("*?"), fields, languages)
@@ -168,14 +170,6 @@ def _ask_exactly(text: str, fields: dict[str, float], languages: Sequence[str]) 
     return _ask_phrase(text, fields | stems)
 
 
-def _weigh(field: str) -> dict[str, float]:
-    if not field:
-        return dict(FIELD_WEIGHTS)
-    if field not in FIELDS:
-        raise BadQuery(f"{field!r} is no field that can be searched; these are: {', '.join(FIELDS)}")
-    return {field: FIELD_WEIGHTS[field]}
-
-
 def _ask_phrase(text: str, fields: dict[str, float]) -> Clause:
     weighed = [f"{name}^{weight:g}" for name, weight in fields.items()]
     return {"multi_match": {"query": text, "type": "phrase", "fields": weighed, "tie_breaker": TIE_BREAKER}}
@@ -202,7 +196,7 @@ def _ask_together(part: Part, languages: Sequence[str]) -> list[Clause]:
     text = " ".join(words[:MOST_TOGETHER])
     bonuses: list[Clause] = []
     for one, other in pairwise(words[:MOST_TOGETHER]):  # git hooks: githooks
-        joined = {"query": one + other, "fields": ["title", "anchors"], "boost": TOGETHER_WEIGHTS["title"]}
+        joined = {"query": one + other, "fields": list(JOINED), "boost": TOGETHER_WEIGHTS["title"]}
         bonuses.append({"multi_match": joined})
     for name, weight in TOGETHER_WEIGHTS.items():
         slop = TOGETHER_SLOP if name == "content" else 1

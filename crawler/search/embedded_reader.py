@@ -29,7 +29,7 @@ class Snapshot:
         self.searcher = searcher
         common = searcher.terms_with_prefix("lang", "", limit=MOST_STEM_LANGUAGES)
         # Pages of no known language are stemmed as English.
-        self.builder = QueryBuilder(schema(), list(dict.fromkeys(["en", *(code for code, _ in common)])))
+        self.builder = QueryBuilder(searcher, list(dict.fromkeys(["en", *(code for code, _ in common)])))
 
     def search(self, query: Query) -> Hits:
         offset = (query.page - 1) * query.per_page
@@ -91,11 +91,11 @@ class Reader:
     def snapshot(self) -> Snapshot:
         with self._lock:
             for _ in range(REOPENINGS):
-                known = self._files.read_format()
+                known = _signature(self._files.format_path)
                 try:
                     return self._look()
                 except (OSError, ValueError):
-                    if self._files.read_format() == known:
+                    if _signature(self._files.format_path) == known:
                         raise
                     # Between reading which generation is in use and opening it, it was replaced and removed.
             return self._look()

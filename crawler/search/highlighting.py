@@ -98,7 +98,10 @@ def _anything(found: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _is_near(term: str, found: str, most: int) -> bool:
-    return abs(len(term) - len(found)) <= most and distance(term, found, most) <= most
+    # An edit takes away one letter at most: what lacks more of them needs no closer look, and that is nearly all.
+    if abs(len(term) - len(found)) > most or len(set(term) - set(found)) > most:
+        return False
+    return distance(term, found, most) <= most
 
 
 def _positive(part: Part | None) -> Iterator[Word]:

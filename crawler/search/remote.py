@@ -236,12 +236,12 @@ class RemoteIndex(ABC):
         answer = await self._search(body)
         return completion.read_completion(prefix, most, answer)
 
-    async def correct(self, word: str) -> str:
-        body = completion.build_correction(word)
+    async def correct(self, words: Sequence[str]) -> dict[str, str]:
+        body = completion.build_correction(words)
         if body is None:
-            return ""
+            return {}
         answer = await self._search(body)
-        return completion.read_correction(word, answer)
+        return completion.read_correction(words, answer)
 
     async def _know_languages(self) -> list[str]:
         """Stems of each language are a field: only those are asked that the index has pages in."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from crawler.errors import BadQuery
 from crawler.search.document import Document
 from crawler.search.index import Index
 from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
@@ -466,10 +467,47 @@ def test_misspelt_words_are_corrected_to_common_ones(open_index):
     async def work() -> None:
         async with open_index() as index:
             await fill(index, *(page(f"p{n}", content="asynchronous generator") for n in range(20)))
-            assert await index.correct("asynchronuos") == "asynchronous"
-            assert await index.correct("Genrator") == "generator"
-            assert await index.correct("generator") == ""
-            assert await index.correct("xylophone") == ""
-            assert await index.correct("") == ""
+            assert await index.correct(["asynchronuos", "Genrator", "generator", "xylophone", ""]) == {
+                "asynchronuos": "asynchronous", "Genrator": "generator",
+            }  # fmt: skip
+            assert await index.correct([]) == {}
 
     asyncio.run(work())
+
+
+def test_a_word_of_the_index_is_put_aside_for_one_that_is_much_commoner_and_a_letter_away(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            await fill(
+                index,
+                *(page(f"p{n}", content="receive generated") for n in range(30)),
+                page("typo", content="recieve generator"),
+            )
+            assert await index.correct(["recieve", "generator", "receive"]) == {"recieve": "receive"}
+
+    asyncio.run(work())
+
+
+def test_a_field_that_is_none_is_told(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            for part in (Word("x", "nosuch"), Phrase(("x", "y"), "nosuch"), Not(Word("x", "nosuch", "fuzzy"))):
+                with pytest.raises(BadQuery, match=r"'nosuch'.*title"):
+                    await index.search(Query(part))
+
+    asyncio.run(work())
+
+
+def test_words_that_no_page_has_change_nothing_but_what_they_must(searched):
+    documents = [page("a", title="red green", content="blue"), page("b", content="green")]
+    absent = Word("absent")
+    either, both, without, nothing, phrase = searched(
+        documents,
+        AnyOf((absent, Word("green"))),
+        AllOf((absent, Word("green"))),
+        AllOf((Word("green"), Not(absent))),
+        AnyOf((absent, AllOf((Word("red"), absent)))),
+        Phrase(("green", "absent")),
+    )
+    assert sorted(either) == sorted(without) == ["a", "b"]
+    assert (both, nothing, phrase) == ([], [], [])

@@ -235,7 +235,7 @@ def test_whatever_is_asked_is_answered(filled, queries):
                 continue
             assert (await index.search(query)).total >= 0
             await index.complete(text, 5)
-            await index.correct(text)
+            await index.correct([text])
 
     with_index(filled, work)
 
