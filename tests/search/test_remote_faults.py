@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import trustme
 
-from crawler.errors import EngineRefused, EngineUnavailable
+from crawler.errors import BadQuery, EngineRefused, EngineUnavailable
 from crawler.search.bulk import BulkWriter
 from crawler.search.document import Document
-from crawler.search.query import Query, Word
+from crawler.search.query import Filters, Query, Word
 from crawler.search.remote import RemoteIndex
 from tests.search.conftest import RemoteEngine
 from tests.search.engine_proxy import EngineProxy, FailItems, Hang, LoseAnswer, Refuse
@@ -247,6 +247,63 @@ def test_many_writers_of_the_same_pages_leave_the_newest_once(remote: RemoteEngi
             assert titles == ["version5"] * 50
 
     asyncio.run(work())
+
+
+# --- Cleared meanwhile -----------------------------------------------------------------------
+
+# What OpenSearch 3 answers to a search that meets an index at the moment in which it is closed.
+CLOSED = Refuse(
+    400,
+    {
+        "error": {
+            "type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query",
+            "failed_shards": [{"shard": 0, "reason": {
+                "type": "query_shard_exception", "reason": "failed to create query: this Analyzer is closed",
+                "caused_by": {"type": "already_closed_exception", "reason": "this Analyzer is closed"},
+            }}],
+        },
+        "status": 400,
+    },
+)  # fmt: skip
+
+
+def test_a_search_that_meets_a_closing_index_is_asked_again(remote: RemoteEngine):
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy, remote.open(proxy.url) as index:
+            await index.write(pages(3))
+            await index.refresh()
+            await index.search(Query(None))  # knows the languages from here on
+            proxy.search_script += [CLOSED, CLOSED]
+            assert (await index.search(Query(Word("word")))).total == 3
+            proxy.search_script += [CLOSED] * 10
+            with pytest.raises(EngineUnavailable, match=r"being cleared.*this Analyzer is closed"):
+                await index.search(Query(Word("word")))
+
+    asyncio.run(work())
+
+
+def test_what_the_server_calls_a_bad_query_is_told_at_once(remote: RemoteEngine):
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy, remote.open(proxy.url) as index:
+            await index.search(Query(None))
+            proxy.searches = 0
+            with pytest.raises(BadQuery, match="cannot answer this search"):
+                await index.search(Query(None, Filters(after_ms=10**30)))
+            assert proxy.searches == 1
+
+    asyncio.run(work())
+
+
+def test_many_clear_it_at_once_and_leave_one_index(remote: RemoteEngine):
+    async def work() -> None:
+        async with remote.open() as one, remote.open() as two, remote.open() as three:
+            for _ in range(3):
+                await asyncio.gather(one.clear(), two.clear(), three.clear())
+            assert await one.write(pages(2)) == []
+
+    asyncio.run(work())
+    assert remote.count() == 2
+    assert len(ask(remote.url, "GET", f"/{remote.name}*/_mapping")) == 1
 
 
 # --- Who may ---------------------------------------------------------------------------------
