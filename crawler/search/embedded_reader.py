@@ -17,7 +17,8 @@ from crawler.search.index import Hit, Hits
 from crawler.search.query import Query
 
 MOST_STEM_LANGUAGES = 6  # of an index, the commonest; each adds terms to every word of a query
-DOCUMENTS_AT_ONCE = 1000  # when all are read
+DOCUMENTS_AT_ONCE = 1000  # found, when all are read
+TEXTS_AT_ONCE = 50  # and held in memory: each may have a million characters
 KEYS = 1 << 64
 REOPENINGS = 5
 
@@ -74,7 +75,8 @@ class Snapshot:
                 middle = (low + high) // 2
                 ranges += [(middle + 1, high), (low, middle)]
                 continue
-            yield [self.read(address) for _, address in result.hits]
+            for start in range(0, len(result.hits), TEXTS_AT_ONCE):
+                yield [self.read(address) for _, address in result.hits[start : start + TEXTS_AT_ONCE]]
 
 
 class Reader:
