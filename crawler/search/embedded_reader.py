@@ -33,7 +33,7 @@ class Snapshot:
         self.builder = QueryBuilder(searcher, list(dict.fromkeys(["en", *(code for code, _ in common)])))
 
     def search(self, query: Query) -> Hits:
-        offset = (query.page - 1) * query.per_page
+        offset = query.count_before()
         if query.sort == "relevance":
             result = self.searcher.search(self.builder.build(query), limit=query.per_page, offset=offset)
         else:

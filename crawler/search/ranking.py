@@ -26,7 +26,8 @@ JOINED = ("title", "anchors")  # where two words may also be written as one
 STEMMED_FIELDS = ("title", "headings", "anchors", "content")
 DEFAULT_LANGUAGE = "en"
 
-LONGEST_FUZZY_BY_ONE = 5  # letters: longer words may differ by two
+SHORTEST_FUZZY = 3  # letters: everything is near to a shorter word
+LONGEST_FUZZY_BY_ONE = 5  # longer words may differ by two
 
 
 def weigh(field: str) -> dict[str, float]:
@@ -39,4 +40,7 @@ def weigh(field: str) -> dict[str, float]:
 
 
 def fuzzy_distance(word: str) -> int:
+    """By how many letters a word may differ that is nearly this one."""
+    if len(word) < SHORTEST_FUZZY:
+        return 0
     return 1 if len(word) <= LONGEST_FUZZY_BY_ONE else 2

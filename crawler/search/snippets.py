@@ -17,13 +17,17 @@ SCANNED = (8_000, 30_000, 100_000)
 LONGEST_WORD_CUT = 30  # a cut looks for a space so far
 ELLIPSIS = "…"
 
-# Separators, controls, and what turns the direction of everything after it around.
-INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+# Separators, controls, what turns the direction of everything after it around, and letters that nobody can see. Not the
+# two joiners (U+200C, U+200D): Persian and Hindi are spelt with them.
+INVISIBLE = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]+"
+)
 
 
 def snippet(document: Document, highlighter: Highlighter) -> str:
     """HTML. Of the text where most of the words stand together, else of the description, else how the text begins."""
-    text = document.content
+    text = _compose(document.content)
     for most in SCANNED:
         matches = highlighter.matches(text[: _space_after(text, most)])
         different, start, end = _choose(matches, highlighter.number_of_words)
@@ -37,6 +41,7 @@ def snippet(document: Document, highlighter: Highlighter) -> str:
 
 def mark(text: str, highlighter: Highlighter) -> str:
     """HTML of a short text, such as a title."""
+    text = _compose(text)
     pieces, at = [], 0
     for match in highlighter.matches(text):
         pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
@@ -112,6 +117,11 @@ def _space_after(text: str, at: int) -> int:
     while 0 < at < len(text) and unicodedata.combining(text[at]):
         at += 1
     return at
+
+
+def _compose(text: str) -> str:
+    """As the engines read it: with accents joined to their letters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _escape(text: str) -> str:

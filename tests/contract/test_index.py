@@ -82,6 +82,13 @@ def test_case_and_accents_do_not_matter(searched):
         documents, Word("CAFE"), Word("café"), Word("zürich"), Word("cafe\u0301"), Word("zur", kind="prefix")
     ):
         assert sorted(ids) == ["a", "b"]
+    documents = [page("a", content="İstanbul"), page("b", title="istanbul"), page("c", content="ﬁnance Ｆｕｌｌ")]
+    plain, capital, begin, ligature, wide = searched(
+        documents, Word("istanbul"), Word("İSTANBUL"), Word("İstan", kind="prefix"), Word("ﬁna", kind="prefix"),
+        Word("Ｆｕ?l", kind="wildcard"),
+    )  # fmt: skip
+    assert sorted(plain) == sorted(capital) == sorted(begin) == ["a", "b"]
+    assert ligature == wide == ["c"]
 
 
 def test_stems_are_found_by_the_language_of_the_page(searched):
@@ -149,6 +156,13 @@ def test_fuzzy_words(searched):
     assert (two, one, too_far) == (["a"], ["b"], [])
 
 
+def test_a_word_of_two_letters_has_none_that_are_nearly_so(searched):
+    documents = [page("one", content="c"), page("two", content="x is by"), page("three", content="go")]
+    assert searched(documents, Word("C", kind="fuzzy"), Word("go", kind="fuzzy"), Word("q", kind="fuzzy")) == [
+        ["one"], ["three"], [],
+    ]  # fmt: skip
+
+
 def test_wildcards(searched):
     documents = [page("a", title="asyncio"), page("b", content="Asynchronous"), page("c", content="wold wild")]
     prefix, one, many, leading, in_field = searched(
@@ -182,6 +196,16 @@ def test_a_host_means_those_below_it_too(searched):
     assert sorted(below) == ["b", "c"]
     assert sorted(without) == ["c", "d"]
     assert both == ["a"]
+
+
+def test_a_port_is_part_of_a_host_when_it_is_named(searched):
+    hosts = {"a": "localhost:8080", "b": "localhost:9090", "c": "docs.localhost:8080", "d": "localhost"}
+    documents = [page(id_, host=host) for id_, host in hosts.items()]
+    one, every = searched(
+        documents, Query(None, Filters(hosts=("localhost:8080",))), Query(None, Filters(hosts=("localhost",)))
+    )
+    assert sorted(one) == ["a", "c"]
+    assert sorted(every) == ["a", "b", "c", "d"]
 
 
 def test_languages_crawls_and_dates(searched):
@@ -245,12 +269,16 @@ def test_pages_of_results_cover_everything_once(open_index):
     async def work() -> None:
         async with open_index() as index:
             await fill(index, *(page(f"p{n}", content="same text") for n in range(25)))
-            seen: list[str] = []
-            for number in (1, 2, 3, 4):
-                hits = await index.search(Query(Word("text"), page=number, per_page=10))
-                assert hits.total == 25
-                seen += [hit.document.id for hit in hits.hits]
-            assert len(seen) == len(set(seen)) == 25
+            for order in ("relevance", "newest", "oldest"):  # all are equal, by score and by date
+                seen: list[str] = []
+                for number in (1, 2, 3, 4):
+                    hits = await index.search(Query(Word("text"), sort=order, page=number, per_page=10))
+                    assert hits.total == 25
+                    seen += [hit.document.id for hit in hits.hits]
+                assert len(seen) == len(set(seen)) == 25
+            for number, per_page in ((10**9, 10), (0, 10), (1, 0), (1, 10**9)):
+                with pytest.raises(BadQuery, match=f"page {number} of {per_page}"):
+                    await index.search(Query(Word("text"), page=number, per_page=per_page))
 
     asyncio.run(work())
 

@@ -243,7 +243,14 @@ def test_whatever_is_asked_is_answered(filled, queries):
 
 
 @pytest.mark.parametrize(
-    "text", ["*o*r* " * 8, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "-a -b -c", "a OR " * 63 + "a"]
+    "text",
+    [
+        "*o*r* " * 2 + "w*o*r* " * 6,
+        "wrods~ " * 8,
+        "(((((((a OR b) c) OR d) e) OR f) g)",
+        "-a -b -c",
+        "a OR " * 63 + "a",
+    ],
 )
 def test_the_dearest_searches_are_answered(tmp_path, text):
     documents = [
