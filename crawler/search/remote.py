@@ -7,6 +7,7 @@ index that somebody deleted is never made anew by the server with a mapping that
 
 import asyncio
 import logging
+import ssl
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
@@ -64,6 +65,28 @@ class RemoteIndex(ABC):
 
     @abstractmethod
     async def close(self) -> None: ...
+
+    def _trust(self) -> dict[str, ssl.SSLContext]:
+        """What a client is told about TLS. Our own context, because Elasticsearch's client does not look whom a
+        certificate was made for when the host is an address.
+        """
+        config = self._config
+        if not config.server.startswith("https:"):
+            if config.ca_file:
+                raise EngineRefused(f"INDEX_CA_FILE is {config.ca_file}, and {config.url} is not reached by https")
+            return {}
+        try:
+            return {"ssl_context": ssl.create_default_context(cafile=config.ca_file)}
+        except OSError as error:
+            raise EngineRefused(f"INDEX_CA_FILE is {config.ca_file}, which cannot be used: {error}") from error
+
+    def _refuse_tls(self, said: object) -> EngineRefused:
+        if "CERTIFICATE_VERIFY_FAILED" in str(said):
+            return EngineRefused(
+                f"the certificate of {self._config.url} is not trusted: {said}; check the host in INDEX_URL, and name "
+                "the authority in INDEX_CA_FILE"
+            )
+        return EngineRefused(f"{self._config.url} does not speak TLS with us: {said}; is it to be reached by http?")
 
     async def _ask(
         self, method: str, path: str, body: object = None, *, accepted: tuple[int, ...] = (),

@@ -347,8 +347,55 @@ def test_tls_with_an_authority_of_ones_own(remote: RemoteEngine, tmp_path: Path)
         async with proxy:
             async with remote.open(proxy.url, ca_file=tmp_path / "ca.pem") as index:
                 assert await index.write(pages(1)) == []
-            with pytest.raises(EngineRefused, match="INDEX_CA_FILE"):
+            with pytest.raises(EngineRefused, match=r"not trusted.*CERTIFICATE_VERIFY_FAILED.*INDEX_CA_FILE"):
                 async with remote.open(proxy.url):
                     pass
+
+    asyncio.run(work())
+
+
+def test_a_certificate_of_somebody_else_is_refused(remote: RemoteEngine, tmp_path: Path):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("other.example", "127.0.0.2").configure_cert(context)
+
+    async def work() -> None:
+        proxy = EngineProxy(remote.url)
+        proxy.tls = context
+        async with proxy:
+            with pytest.raises(EngineRefused, match=r"not trusted.*IP address mismatch.*check the host"):
+                async with remote.open(proxy.url, ca_file=tmp_path / "ca.pem"):
+                    pass
+
+    asyncio.run(work())
+
+
+def test_tls_that_cannot_be_is_told(remote: RemoteEngine, tmp_path: Path):
+    (tmp_path / "rubbish.pem").write_text("rubbish")
+
+    async def refusal(url: str, ca_file: Path | None = None) -> str:
+        with pytest.raises(EngineRefused) as refused:
+            async with remote.open(url, ca_file=ca_file):
+                pass
+        return str(refused.value)
+
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy:
+            encrypted = proxy.url.replace("http:", "https:")
+            assert "by http?" in await refusal(encrypted)
+            for name in ("absent.pem", "rubbish.pem", ""):
+                assert f"INDEX_CA_FILE is {tmp_path / name}, which" in await refusal(encrypted, tmp_path / name)
+            assert "not reached by https" in await refusal(proxy.url, tmp_path / "rubbish.pem")
+
+    asyncio.run(work())
+
+
+def test_why_a_server_does_not_answer_is_told(remote: RemoteEngine):
+    async def work() -> None:
+        with pytest.raises(EngineUnavailable, match=r"does not answer.*Connect call failed") as trouble:
+            async with remote.open("http://crawler:s3cret@127.0.0.1:1"):
+                pass
+        assert "s3cret" not in str(trouble.value)
 
     asyncio.run(work())
