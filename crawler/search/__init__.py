@@ -8,7 +8,8 @@ index.py        what every engine can do; opening.py: which engine INDEX_URL mea
 ranking.py      how much a word counts where
 analysis.py     which terms a text consists of; spelling.py: which word was meant
 snippets.py     which lines show why a page was found; highlighting.py: where the words stand
-embedded.py     tantivy in this process; embedded_schema, _queries, _reader, _writer, _words, _files are its parts
+embedded.py     tantivy in this process
+                embedded_schema, _queries, _forms, _reader, _writer, _words, _files are its parts
 remote.py       Elasticsearch and OpenSearch, whose clients are elastic.py and opensearch.py
                 mapping, dsl, bulk and completion are what both are told
 """

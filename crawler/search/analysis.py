@@ -35,7 +35,8 @@ def separate(text: str) -> str:
     """With spaces where the tokenizer has to cut. Accents that stand by themselves are joined to their letters."""
     if text.isascii():
         return text
-    return CJK.sub(_pairs, unicodedata.normalize("NFC", text))
+    # The Turkish capital would become an i and a dot that stands by itself, and be found by nobody.
+    return CJK.sub(_pairs, unicodedata.normalize("NFC", text).replace("\u0130", "I"))
 
 
 def _pairs(match: re.Match[str]) -> str:

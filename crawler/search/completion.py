@@ -1,6 +1,7 @@
 """Which words does a server know that begin so, or look nearly so? Bodies of _search, and how to read the answers."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from crawler.search.mapping import LONGEST_OFFERED_WORD, TITLE_KEY_CHARACTERS, fold
@@ -77,26 +78,44 @@ def _read_title(bucket: dict[str, Any]) -> str:
     return " ".join(title.split())[:TITLE_KEY_CHARACTERS]
 
 
-def build_correction(word: str) -> dict[str, Any] | None:
-    term = fold(word)
-    if not term.isalnum() or not SHORTEST_WORD <= len(term) <= LONGEST_OFFERED_WORD:
+def build_correction(words: Sequence[str]) -> dict[str, Any] | None:
+    terms = list(dict.fromkeys(term for term in map(fold, words) if _can_be_corrected(term)))
+    if not terms:
         return None
     options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 1, "size": 10, "sort": "frequency"}
     return {
         "size": 0,
-        "track_total_hits": True,
-        "query": {"bool": {"should": [{"term": {field: term}} for field in CORRECTED_FIELDS]}},
-        "suggest": {field: {"text": term, "term": {"field": field, **options}} for field in CORRECTED_FIELDS},
+        "track_total_hits": False,
+        "aggs": {"own": {"filters": {"filters": {term: _has_term(term) for term in terms}}}},
+        "suggest": {
+            f"{field} {term}": {"text": term, "term": {"field": field, **options}}
+            for field in CORRECTED_FIELDS
+            for term in terms
+        },
     }
 
 
-def read_correction(word: str, answer: dict[str, Any]) -> str:
-    known: dict[str, int] = {}
-    for field in CORRECTED_FIELDS:
-        for entry in answer["suggest"][field]:
-            for option in entry["options"]:
-                known[option["text"]] = max(option["freq"], known.get(option["text"], 0))
-    return best_correction(fold(word), answer["hits"]["total"]["value"], known)
+def read_correction(words: Sequence[str], answer: dict[str, Any]) -> dict[str, str]:
+    own = {term: bucket["doc_count"] for term, bucket in answer["aggregations"]["own"]["buckets"].items()}
+    better: dict[str, str] = {}
+    for word in words:
+        term = fold(word)
+        known: dict[str, int] = {}
+        for field in CORRECTED_FIELDS if term in own else ():
+            for entry in answer["suggest"][f"{field} {term}"]:
+                for option in entry["options"]:
+                    known[option["text"]] = max(option["freq"], known.get(option["text"], 0))
+        if other := best_correction(term, own.get(term, 0), known):
+            better[word] = other
+    return better
+
+
+def _can_be_corrected(term: str) -> bool:
+    return term.isalnum() and SHORTEST_WORD <= len(term) <= LONGEST_OFFERED_WORD
+
+
+def _has_term(term: str) -> dict[str, Any]:
+    return {"bool": {"should": [{"term": {field: term}} for field in CORRECTED_FIELDS]}}
 
 
 def _split(prefix: str) -> tuple[str, str]:

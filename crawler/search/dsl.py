@@ -10,10 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from crawler.errors import BadQuery
-from crawler.search.analysis import fold, language_of
-from crawler.search.query import FIELDS, AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
+from crawler.search.analysis import CJK, fold, language_of
+from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
 from crawler.search.ranking import (
     FIELD_WEIGHTS,
+    JOINED,
     MOST_TOGETHER,
     STEM_SHARE,
     STEMMED_FIELDS,
@@ -22,30 +23,23 @@ from crawler.search.ranking import (
     TOGETHER_WEIGHTS,
     VARIANT_SHARE,
     fuzzy_distance,
+    weigh,
 )
 
 Clause = dict[str, Any]
 
-MOST_RESULTS = 10_000  # index.max_result_window of both servers: deeper pages cost them memory without bound
 TOTAL_LIMIT = 100_000  # hits are counted up to here; beyond, the total is a lower bound
 MOST_WORDS = 100
 MOST_OPEN_WORDS = 16  # wildcards, prefixes and fuzzy words: each may stand for thousands
 EXPANSIONS = 32  # words that a fuzzy one may stand for
 MOST_CLAUSES = 900  # servers refuse a query of 1024
-_FIRST_WITHOUT_SPACES = "\u2e80"  # from here on: Chinese, Japanese, Korean
 
 
 def build_search(query: Query, languages: Sequence[str], timeout_seconds: float) -> dict[str, Any]:
     """``languages``: suffixes of the stem fields that are worth asking."""
-    first = (query.page - 1) * query.per_page
-    if query.page < 1 or query.per_page < 1 or first + query.per_page > MOST_RESULTS:
-        raise BadQuery(
-            f"page {query.page} of {query.per_page} results each is outside the first {MOST_RESULTS} results; "
-            "narrow the search instead"
-        )
     return {
         "query": build_query(query, languages),
-        "from": first,
+        "from": query.count_before(),
         "size": query.per_page,
         "sort": build_sort(query.sort),
         "track_total_hits": TOTAL_LIMIT,
@@ -118,7 +112,7 @@ def build_part(part: Part, languages: Sequence[str]) -> Clause:
         case Word():
             return build_word(part, languages)
         case Phrase():
-            return _ask_phrase(" ".join(part.words), _weigh(part.field))
+            return _ask_phrase(" ".join(part.words), weigh(part.field))
         case Not(inner):
             # Who excludes a word means that word, and not all with its stem.
             return {"bool": {"must_not": [build_part(inner, ())]}}
@@ -130,17 +124,17 @@ def build_part(part: Part, languages: Sequence[str]) -> Clause:
 
 
 def build_word(word: Word, languages: Sequence[str]) -> Clause:
-    fields = _weigh(word.field)
-    if any(mark >= _FIRST_WITHOUT_SPACES for mark in word.text):
+    fields = weigh(word.field)
+    if CJK.search(word.text):
         # Characters are terms: there is nothing for a wildcard or a distance to work on.
         return _ask_exactly(word.text.strip("*?"), fields, languages)
     match word.kind:
         case "exact":
             return _ask_exactly(word.text, fields, languages)
         case "fuzzy":
+            distance = fuzzy_distance(fold(word.text) or word.text)
             similar: Clause = {
-                "query": word.text, "operator": "and", "fuzziness": fuzzy_distance(word.text),
-                "max_expansions": EXPANSIONS,
+                "query": word.text, "operator": "and", "fuzziness": distance, "max_expansions": EXPANSIONS,
             }  # fmt: skip
             variants = _ask_each("match", fields, similar)
             return _best_of([_ask_exactly(word.text, fields, languages), *variants])
@@ -166,14 +160,6 @@ def _ask_exactly(text: str, fields: dict[str, float], languages: Sequence[str]) 
         for language in languages
     }
     return _ask_phrase(text, fields | stems)
-
-
-def _weigh(field: str) -> dict[str, float]:
-    if not field:
-        return dict(FIELD_WEIGHTS)
-    if field not in FIELDS:
-        raise BadQuery(f"{field!r} is no field that can be searched; these are: {', '.join(FIELDS)}")
-    return {field: FIELD_WEIGHTS[field]}
 
 
 def _ask_phrase(text: str, fields: dict[str, float]) -> Clause:
@@ -202,7 +188,7 @@ def _ask_together(part: Part, languages: Sequence[str]) -> list[Clause]:
     text = " ".join(words[:MOST_TOGETHER])
     bonuses: list[Clause] = []
     for one, other in pairwise(words[:MOST_TOGETHER]):  # git hooks: githooks
-        joined = {"query": one + other, "fields": ["title", "anchors"], "boost": TOGETHER_WEIGHTS["title"]}
+        joined = {"query": one + other, "fields": list(JOINED), "boost": TOGETHER_WEIGHTS["title"]}
         bonuses.append({"multi_match": joined})
     for name, weight in TOGETHER_WEIGHTS.items():
         slop = TOGETHER_SLOP if name == "content" else 1

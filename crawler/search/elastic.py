@@ -25,18 +25,16 @@ class ElasticIndex(RemoteIndex):
         if self._client is not None:
             return
         config = self._config
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {**self._trust()}
         if config.user == API_KEY_USER:
             options["api_key"] = config.password
         elif config.user:
             options["basic_auth"] = (config.user, config.password)
-        if config.ca_file:
-            options["ca_certs"] = str(config.ca_file)
         try:
             # What is tried again, and when, is decided in bulk.py and by the spool.
             self._client = AsyncElasticsearch(config.server, max_retries=0, retry_on_timeout=False, **options)
-        except (OSError, ValueError) as error:
-            raise EngineRefused(f"{config.url} cannot be used: {error}; check INDEX_URL and INDEX_CA_FILE") from error
+        except ValueError as error:
+            raise EngineRefused(f"{config.url} cannot be used: {error}; check INDEX_URL") from error
 
     async def _perform(
         self, method: str, path: str, params: dict[str, str], body: bytes | None, kind: str, timeout_seconds: float
@@ -54,11 +52,11 @@ class ElasticIndex(RemoteIndex):
         except UnsupportedProductError as error:
             raise self._refuse_product() from error
         except elastic_transport.TlsError as error:
-            raise EngineRefused(
-                f"the certificate of {self._config.url} is not trusted: {error}; name its authority in INDEX_CA_FILE"
-            ) from error
+            raise self._refuse_tls(error.message) from error
         except elastic_transport.TransportError as error:
-            raise EngineUnavailable(f"{self._config.url} does not answer: {type(error).__name__}: {error}") from error
+            raise EngineUnavailable(
+                f"{self._config.url} does not answer: {type(error).__name__}: {error.message}"
+            ) from error
         return answer.meta.status, answer.body
 
     def _refuse_product(self) -> EngineRefused:

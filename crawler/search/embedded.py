@@ -73,8 +73,8 @@ class EmbeddedIndex:
     async def complete(self, prefix: str, most: int) -> list[str]:
         return await self._in_thread(lambda: embedded_words.complete(self._reader.snapshot(), prefix, most))
 
-    async def correct(self, word: str) -> str:
-        return await self._in_thread(lambda: embedded_words.correct(self._reader.snapshot(), word))
+    async def correct(self, words: Sequence[str]) -> dict[str, str]:
+        return await self._in_thread(lambda: embedded_words.correct(self._reader.snapshot(), words))
 
     async def documents(self) -> AsyncIterator[Document]:
         snapshot = await self._in_thread(self._reader.snapshot)

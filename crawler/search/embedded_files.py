@@ -97,6 +97,15 @@ class IndexFiles:
         index.config_reader("manual")
         return index
 
+    def require_room(self) -> None:
+        """For the index once more."""
+        needed, free = self.size_bytes(), shutil.disk_usage(self.path).free
+        if needed > free:
+            raise EngineUnavailable(
+                f"the index in {self.path} is written anew beside itself, which takes {needed / 1e6:,.0f} MB, and "
+                f"{free / 1e6:,.0f} MB are free on that disk: make room there first"
+            )
+
     def size_bytes(self) -> int:
         total = 0
         for file in self.path.rglob("*"):

@@ -18,7 +18,8 @@ from crawler.search.index import Hit, Hits
 from crawler.search.query import Query
 
 MOST_STEM_LANGUAGES = 6  # of an index, the commonest; each adds terms to every word of a query
-DOCUMENTS_AT_ONCE = 1000  # when all are read
+DOCUMENTS_AT_ONCE = 1000  # found, when all are read
+TEXTS_AT_ONCE = 50  # and held in memory: each may have a million characters
 KEYS = 1 << 64
 REOPENINGS = 5
 
@@ -30,12 +31,11 @@ class Snapshot:
         self.searcher = searcher
         common = searcher.terms_with_prefix("lang", "", limit=MOST_STEM_LANGUAGES)
         # Pages of no known language are stemmed as English.
-        self.builder = QueryBuilder(
-            schema(), Forms(searcher), list(dict.fromkeys(["en", *(code for code, _ in common)]))
-        )
+        languages = list(dict.fromkeys(["en", *(code for code, _ in common)]))
+        self.builder = QueryBuilder(searcher, Forms(searcher), languages)
 
     def search(self, query: Query) -> Hits:
-        offset = (query.page - 1) * query.per_page
+        offset = query.count_before()
         if query.sort == "relevance":
             result = self.searcher.search(self.builder.build(query), limit=query.per_page, offset=offset)
         else:
@@ -77,7 +77,8 @@ class Snapshot:
                 middle = (low + high) // 2
                 ranges += [(middle + 1, high), (low, middle)]
                 continue
-            yield [self.read(address) for _, address in result.hits]
+            for start in range(0, len(result.hits), TEXTS_AT_ONCE):
+                yield [self.read(address) for _, address in result.hits[start : start + TEXTS_AT_ONCE]]
 
 
 class Reader:
@@ -94,11 +95,11 @@ class Reader:
     def snapshot(self) -> Snapshot:
         with self._lock:
             for _ in range(REOPENINGS):
-                known = self._files.read_format()
+                known = _signature(self._files.format_path)
                 try:
                     return self._look()
                 except (OSError, ValueError):
-                    if self._files.read_format() == known:
+                    if _signature(self._files.format_path) == known:
                         raise
                     # Between reading which generation is in use and opening it, it was replaced and removed.
             return self._look()

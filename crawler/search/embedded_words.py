@@ -1,12 +1,15 @@
 """Which words does the embedded index know that begin so, or that look nearly so?"""
 
+from collections.abc import Sequence
+
+import tantivy
 from tantivy import Occur
 from tantivy import Query as Tantivy
 
 from crawler.search.analysis import fold, terms_of, title_analyzer
 from crawler.search.embedded_reader import Snapshot
 from crawler.search.embedded_schema import LONGEST_TITLE_TERM, schema
-from crawler.search.spelling import best_correction, edits
+from crawler.search.spelling import LONGEST_WORD, MUCH_COMMONER, SHORTEST_WORD, best_correction, edits
 
 WORD_FIELDS = ("content", "title")
 LONGEST_PREFIX = 100  # characters
@@ -58,14 +61,34 @@ def _title(snapshot: Snapshot, term: str) -> str:
     return " ".join(snapshot.read(hits[0][1]).title.split())[:LONGEST_TITLE_TERM] if hits else term
 
 
-def correct(snapshot: Snapshot, word: str) -> str:
-    term = fold(word)
-    if not term:
+def correct(snapshot: Snapshot, words: Sequence[str]) -> dict[str, str]:
+    better = {word: _correct(snapshot, fold(word)) for word in words}
+    return {word: other for word, other in better.items() if other}
+
+
+def _correct(snapshot: Snapshot, term: str) -> str:
+    if not SHORTEST_WORD <= len(term) <= LONGEST_WORD:
         return ""
     searcher = snapshot.searcher
-    known = {near: searcher.doc_freq("content", near) + searcher.doc_freq("title", near) for near in edits(term)}
-    for name in WORD_FIELDS:
+    own = _count(searcher, term)
+    if own and not _is_beside_commoner(searcher, term, own * MUCH_COMMONER):
+        return ""
+    known = {near: _count(searcher, near) for near in edits(term)}
+    for name in WORD_FIELDS if not own else ():
         for near, number in searcher.terms_with_prefix(name, term[:2], limit=MOST_NEIGHBOURS):
             known[near] = max(number, known.get(near, 0))
-    own = searcher.doc_freq("content", term) + searcher.doc_freq("title", term)
     return best_correction(term, own, known)
+
+
+def _count(searcher: tantivy.Searcher, term: str) -> int:
+    return max(searcher.doc_freq(name, term) for name in WORD_FIELDS)
+
+
+def _is_beside_commoner(searcher: tantivy.Searcher, term: str, least: int) -> bool:
+    """Whether more documents than that have any word that is one letter away. If not, none of these words is in so
+    many. Most words are spelt right, and this takes a fifth of the time of looking up every one of them.
+    """
+    if least >= searcher.num_docs:
+        return False
+    near = Tantivy.fuzzy_term_query(schema(), "content", term, 1, True)
+    return bool(searcher.search(near, limit=1).count > least)  # type: ignore[attr-defined]

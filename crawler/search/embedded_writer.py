@@ -84,9 +84,12 @@ class Writer:
             self._files.switch(self._files.begin(known.generation if known else 0))
 
     def optimise(self) -> None:
-        """Written anew: one segment after the other, full ones, and without the documents that were replaced."""
+        """Written anew: one segment after the other, full ones, and without the documents that were replaced. tantivy
+        can merge segments, but its Python package offers no call for it.
+        """
         with self._lock:
             self._process_lock.require()
+            self._files.require_room()
             self._drop_writer()
             generation = self._files.begin(self._files.current())
             try:

@@ -10,7 +10,7 @@
     asyn*  w?ld             any letters, any one letter; two letters at least must be there. A ? at the end is none
     red OR green            either; binds its neighbours: a red OR green is a (red OR green)
     (red green) OR blue     groups
-    site:python.org         this host and those below; -site: without them
+    site:python.org         this host and those below; -site: without them. site:localhost:8080 this port only
     lang:de crawl:ID after:2026-01 before:2026-02-01 sort:newest
 
 Everything else is words: what is unbalanced is closed at the end, what is no letter or digit separates words.
@@ -26,14 +26,15 @@ from crawler.search.restrictions import RESTRICTIONS, Restrictions, combine
 
 LONGEST_QUERY = 2000  # characters
 MOST_TERMS = 64  # words, in phrases or not
-MOST_WILDCARDS = 8  # each is looked up in the whole dictionary
+MOST_WILDCARDS = 8
+MOST_LEADING_STARS = 2  # each is compared with every word of the index, and there may be millions
 MOST_FUZZY = 8
 DEEPEST_GROUP = 8
 FEWEST_LETTERS = 2  # beside a wildcard
 LONGEST_WORD = 100  # characters; engines index no longer ones
 MOST_PER_PAGE = 100
-DEEPEST_RESULT = 10_000  # engines collect all results before the page that is wanted
 
+BREAKS = "\xad\u200b"  # soft hyphen and zero-width space: copied from a page; the parser leaves them out too
 # A token: quote, bracket, or anything up to one of these or a space.
 TOKEN = re.compile(r'(?P<space>\s+)|(?P<quote>")|(?P<open>\()|(?P<close>\))|(?P<chunk>[^\s"()]+)')
 NAMED = re.compile(r"(-?)([a-z]+):(.*)", re.DOTALL)
@@ -44,10 +45,6 @@ def parse(text: str, *, page: int = 1, per_page: int = 10, filters: Filters | No
     """``filters`` and ``sort`` were given beside the text. Filters in the text can only narrow those."""
     if not 1 <= per_page <= MOST_PER_PAGE:
         raise BadQuery(f"{per_page} results a page were asked for; 1 to {MOST_PER_PAGE} are possible")
-    if page < 1 or page * per_page > DEEPEST_RESULT:
-        raise BadQuery(
-            f"page {page} was asked for; the first {DEEPEST_RESULT} results can be: narrow the search instead"
-        )
     parser = _Parser(text)
     if sort:
         parser.restrictions.add("sort", sort)
@@ -56,17 +53,21 @@ def parse(text: str, *, page: int = 1, per_page: int = 10, filters: Filters | No
     both = combine(filters, own) if filters is not None else own
     if part is None and not parser.everything and both == Filters():
         raise BadQuery("there is nothing to look for: give at least one word of letters or digits")
-    return Query(part, both, parser.restrictions.sort, page, per_page)
+    query = Query(part, both, parser.restrictions.sort, page, per_page)
+    query.count_before()
+    return query
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_QUERY:
             raise BadQuery(f"the search has {len(text)} characters; {LONGEST_QUERY} are the most")
-        # Control characters and halves of surrogate pairs separate words.
-        self._text = "".join(" " if unicodedata.category(letter) in ("Cc", "Cs") else letter for letter in text)
+        # Control characters and halves of surrogate pairs separate words. Where a word may be broken is no part of it.
+        self._text = "".join(
+            " " if unicodedata.category(letter) in ("Cc", "Cs") else letter for letter in text if letter not in BREAKS
+        )
         self._at = 0
-        self._terms = self._wildcards = self._fuzzy = 0
+        self._terms = self._wildcards = self._leading_stars = self._fuzzy = 0
         self.restrictions = Restrictions()
         self.everything = False
 
@@ -193,6 +194,9 @@ class _Parser:
             self._wildcards += 1
             if self._wildcards > MOST_WILDCARDS:
                 raise BadQuery(f"the search has more than {MOST_WILDCARDS} words with wildcards")
+            self._leading_stars += piece.startswith("*")
+            if self._leading_stars > MOST_LEADING_STARS:
+                raise BadQuery(f"the search has more than {MOST_LEADING_STARS} words that begin with a *")
             is_prefix = piece.endswith("*") and len(letters) == len(piece) - 1
             parts.append(Word(letters, field, "prefix") if is_prefix else Word(piece, field, "wildcard"))
         return _all_of(parts)

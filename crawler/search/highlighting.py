@@ -66,7 +66,7 @@ class Highlighter:
             start = match.start()
             is_whole = finder.is_part or start == 0 or not folded[start - 1].isalnum()
             if is_whole and match.end() > start and finder.accepts(match[0]):
-                yield Match(start, match.end(), number)
+                yield Match(start, _with_accents(folded, match.end()), number)
                 left -= 1
                 if not left:
                     return
@@ -92,13 +92,23 @@ class Highlighter:
         return _Finder(re.compile(f"{head}{LETTERS}"), is_same)
 
 
+def _with_accents(text: str, end: int) -> int:
+    """Those that stand by themselves belong to the letter before them."""
+    while end < len(text) and unicodedata.combining(text[end]):
+        end += 1
+    return end
+
+
 def _anything(found: str) -> bool:
     return True
 
 
 @lru_cache(maxsize=20_000)
 def _is_near(term: str, found: str, most: int) -> bool:
-    return abs(len(term) - len(found)) <= most and distance(term, found, most) <= most
+    # An edit takes away one letter at most: what lacks more of them needs no closer look, and that is nearly all.
+    if abs(len(term) - len(found)) > most or len(set(term) - set(found)) > most:
+        return False
+    return distance(term, found, most) <= most
 
 
 def _positive(part: Part | None) -> Iterator[Word]:
@@ -127,6 +137,7 @@ class _Folding(dict[int, int]):
     def __missing__(self, letter: int) -> int:
         plain = unicodedata.normalize("NFKD", chr(letter).lower())
         plain = "".join(mark for mark in plain if not unicodedata.combining(mark))
+        plain = fold(plain) or plain  # letters that are no other letter with an accent: ł, ø, ı
         self[letter] = folded = ord(plain) if len(plain) == 1 else letter
         return folded
 

@@ -57,8 +57,8 @@ class Index(Protocol):
     async def complete(self, prefix: str, most: int) -> list[str]:
         """Words and titles that begin so, the commonest first."""
 
-    async def correct(self, word: str) -> str:
-        """A word of the index that is near to this one and much commoner; "" if there is none."""
+    async def correct(self, words: Sequence[str]) -> dict[str, str]:
+        """Of those that have one: a word of the index that is near and much commoner."""
 
     async def delete(self, ids: Sequence[str]) -> None: ...
 

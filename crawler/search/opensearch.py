@@ -21,18 +21,16 @@ class OpenSearchIndex(RemoteIndex):
         if self._client is not None:
             return
         config = self._config
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {**self._trust()}
         if config.user:
             options["http_auth"] = (config.user, config.password)
-        if config.ca_file:
-            options["ca_certs"] = str(config.ca_file)
         try:
             # What is tried again, and when, is decided in bulk.py and by the spool.
             self._client = AsyncOpenSearch(
                 config.server, max_retries=0, retry_on_timeout=False, retry_on_status=(), **options
             )
-        except (OSError, ValueError, exceptions.OpenSearchException) as error:
-            raise EngineRefused(f"{config.url} cannot be used: {error}; check INDEX_URL and INDEX_CA_FILE") from error
+        except (ValueError, exceptions.OpenSearchException) as error:
+            raise EngineRefused(f"{config.url} cannot be used: {error}; check INDEX_URL") from error
 
     async def _perform(
         self, method: str, path: str, params: dict[str, str], body: bytes | None, kind: str, timeout_seconds: float
@@ -47,11 +45,9 @@ class OpenSearchIndex(RemoteIndex):
             )  # fmt: skip
         except exceptions.ConnectionError as error:
             if isinstance(error.info, aiohttp.ClientSSLError):
-                raise EngineRefused(
-                    f"the certificate of {self._config.url} is not trusted: {error.info}; "
-                    "name its authority in INDEX_CA_FILE"
-                ) from error
-            raise EngineUnavailable(f"{self._config.url} does not answer: {type(error).__name__}: {error}") from error
+                raise self._refuse_tls(error.info) from error
+            why = str(error.info) or type(error.info).__name__
+            raise EngineUnavailable(f"{self._config.url} does not answer: {type(error).__name__}: {why}") from error
         except exceptions.TransportError as error:
             return int(error.status_code), error.info
         except exceptions.SerializationError as error:

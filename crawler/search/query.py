@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from crawler.errors import BadQuery
+
+DEEPEST_RESULT = 10_000  # engines collect all results before the page that is wanted; servers refuse more
 FIELDS = ("title", "description", "keywords", "headings", "content", "anchors", "url")  # that may be named: title:word
 
 
@@ -59,3 +62,12 @@ class Query:
     page: int = 1
     per_page: int = 10
     with_duplicates: bool = False  # pages whose body is that of another are left out otherwise
+
+    def count_before(self) -> int:
+        """The results before its page. Raises BadQuery."""
+        if self.page < 1 or self.per_page < 1 or self.page * self.per_page > DEEPEST_RESULT:
+            raise BadQuery(
+                f"page {self.page} of {self.per_page} results each is outside the first {DEEPEST_RESULT} results; "
+                "narrow the search instead"
+            )
+        return (self.page - 1) * self.per_page

@@ -7,6 +7,7 @@ index that somebody deleted is never made anew by the server with a mapping that
 
 import asyncio
 import logging
+import ssl
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
@@ -31,8 +32,11 @@ LINES = "application/x-ndjson"
 LANGUAGES_SECONDS = 60.0  # for so long the list of languages in the index is taken as known
 MOST_LANGUAGES = 40
 READ_AT_ONCE = 250
-# An index that is cleared while it is searched answers 503 or 400, until the alias leads to the other one.
+# An index that is cleared while it is searched answers 503 until the alias leads to the other one; or, when it is
+# caught in the act, 400 "this Analyzer is closed", which is no fault of the query.
 SEARCH_AGAIN_SECONDS = (0.05, 0.2, 0.5)
+CLOSING = ("already_closed_exception", "is closed")
+MOST_CLEARINGS = 10  # by others, while this one tries
 OPTIMISE_SECONDS = 3600.0  # merging a large index takes its time
 
 
@@ -61,6 +65,28 @@ class RemoteIndex(ABC):
 
     @abstractmethod
     async def close(self) -> None: ...
+
+    def _trust(self) -> dict[str, ssl.SSLContext]:
+        """What a client is told about TLS. Our own context, because Elasticsearch's client does not look whom a
+        certificate was made for when the host is an address.
+        """
+        config = self._config
+        if not config.server.startswith("https:"):
+            if config.ca_file:
+                raise EngineRefused(f"INDEX_CA_FILE is {config.ca_file}, and {config.url} is not reached by https")
+            return {}
+        try:
+            return {"ssl_context": ssl.create_default_context(cafile=config.ca_file)}
+        except OSError as error:
+            raise EngineRefused(f"INDEX_CA_FILE is {config.ca_file}, which cannot be used: {error}") from error
+
+    def _refuse_tls(self, said: object) -> EngineRefused:
+        if "CERTIFICATE_VERIFY_FAILED" in str(said):
+            return EngineRefused(
+                f"the certificate of {self._config.url} is not trusted: {said}; check the host in INDEX_URL, and name "
+                "the authority in INDEX_CA_FILE"
+            )
+        return EngineRefused(f"{self._config.url} does not speak TLS with us: {said}; is it to be reached by http?")
 
     async def _ask(
         self, method: str, path: str, body: object = None, *, accepted: tuple[int, ...] = (),
@@ -133,13 +159,25 @@ class RemoteIndex(ABC):
         raise EngineRefused(f"{self._config.url}: the index {name!r} cannot be made: {describe(answer)}")
 
     async def clear(self) -> None:
-        old = list(await self._read_mappings())
-        fresh = f"{self._config.name}-{time.time_ns() // 1_000_000:x}"
+        # By the nanosecond: two who clear at the same time must not take each other's new index for their own.
+        fresh = f"{self._config.name}-{time.time_ns():x}"
         await self._make(fresh, with_alias=False)
-        actions: list[dict[str, Any]] = [{"remove_index": {"index": name}} for name in old]
-        actions.append({"add": {"index": fresh, "alias": self._config.name, "is_write_index": True}})
-        await self._ask("POST", "/_aliases", {"actions": actions})
+        try:
+            await self._lead_alias_to(fresh)
+        except EngineRefused:  # when nothing was answered, the alias may lead there already
+            await self._ask("DELETE", f"/{fresh}")
+            raise
         self._forget_languages()
+
+    async def _lead_alias_to(self, fresh: str) -> None:
+        for _ in range(MOST_CLEARINGS):
+            actions: list[dict[str, Any]] = [{"remove_index": {"index": old}} for old in await self._read_mappings()]
+            actions.append({"add": {"index": fresh, "alias": self._config.name, "is_write_index": True}})
+            status, answer = await self._ask("POST", "/_aliases", {"actions": actions}, accepted=(404,))
+            if status != 404:
+                return
+            # Somebody else has cleared it since its name was read.
+        raise EngineRefused(f"{self._config.url} cannot be cleared: {describe(answer)}")
 
     async def optimise(self) -> None:
         await self._ask(
@@ -226,8 +264,11 @@ class RemoteIndex(ABC):
             status, answer = await self._ask("POST", f"{self._path}/_search", body, accepted=accepted)
             if status == 200:
                 return answer
+            said = describe(answer)
+            if status == 400 and not any(sign in said for sign in CLOSING):
+                raise BadQuery(f"the index cannot answer this search: {said}")
             await asyncio.sleep(pause_seconds)
-        raise BadQuery(f"the index cannot answer this search: {describe(answer)}")
+        raise EngineUnavailable(f"{self._config.url} is being cleared, and can be searched again in a moment: {said}")
 
     async def complete(self, prefix: str, most: int) -> list[str]:
         body = completion.build_completion(prefix, most)
@@ -236,12 +277,12 @@ class RemoteIndex(ABC):
         answer = await self._search(body)
         return completion.read_completion(prefix, most, answer)
 
-    async def correct(self, word: str) -> str:
-        body = completion.build_correction(word)
+    async def correct(self, words: Sequence[str]) -> dict[str, str]:
+        body = completion.build_correction(words)
         if body is None:
-            return ""
+            return {}
         answer = await self._search(body)
-        return completion.read_correction(word, answer)
+        return completion.read_correction(words, answer)
 
     async def _know_languages(self) -> list[str]:
         """Stems of each language are a field: only those are asked that the index has pages in."""

@@ -7,11 +7,14 @@ from typing import Literal
 import ada_url
 
 from crawler.errors import BadQuery
+from crawler.search.cleaning import SURROGATES
 from crawler.search.query import Filters
+from crawler.search.sites import list_sites
 
 RESTRICTIONS = ("site", "lang", "crawl", "after", "before", "sort")
 MOST_VALUES = 20  # hosts, or languages
 LONGEST_CRAWL = 200  # characters
+HTTPS_PORT = "443"  # that of http is left out by the URL itself
 SORTS: dict[str, Literal["relevance", "newest", "oldest"]] = {
     "relevance": "relevance", "newest": "newest", "date": "newest", "oldest": "oldest",
 }  # fmt: skip
@@ -36,6 +39,8 @@ class Restrictions:
             raise BadQuery(f"-{name}: cannot be; only -site: can")
         if not value:
             raise BadQuery(f"{name}: needs a value, without a space before it")
+        if SURROGATES.search(value):  # of an argument that is no UTF-8
+            raise BadQuery(f"{name}: has a value that is no text: {value[:50]!a}")
         match name:
             case "site":
                 (self._not_hosts if is_negated else self._hosts).append(read_host(value))
@@ -72,7 +77,7 @@ def combine(one: Filters, other: Filters) -> Filters:
     if one.hosts and other.hosts:
         pairs = [(host, wider) for host in one.hosts for wider in other.hosts]
         pairs += [(host, wider) for wider, host in pairs]
-        hosts = tuple(dict.fromkeys(host for host, wider in pairs if f".{host}".endswith(f".{wider}")))
+        hosts = tuple(dict.fromkeys(host for host, wider in pairs if wider in list_sites(host)))
     languages = one.languages or other.languages
     if one.languages and other.languages:
         languages = tuple(code for code in one.languages if code in other.languages)
@@ -89,16 +94,16 @@ def combine(one: Filters, other: Filters) -> Filters:
 
 
 def read_host(text: str) -> str:
-    """As the index writes it: lower case, punycode. A whole URL will do."""
+    """As the index writes it: lower case, punycode, with a port only if that is not the usual one. A URL will do."""
     host = text.partition("://")[2] or text
     host = re.split(r"[/?#]", host)[0].removeprefix("*").strip(".")
     try:
-        hostname = ada_url.URL(f"http://{host}/").hostname if host and "@" not in host else ""
+        url = ada_url.URL(f"http://{host}/") if host and "@" not in host else None
     except ValueError:
-        hostname = ""
-    if not hostname:
+        url = None
+    if url is None or not url.hostname.strip("."):
         raise BadQuery(f"site:{text[:100]} names no host; use site:example.org")
-    return hostname.strip(".")
+    return url.hostname.strip(".") + (f":{url.port}" if url.port not in ("", HTTPS_PORT) else "")
 
 
 def read_language(text: str) -> str:

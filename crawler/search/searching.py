@@ -1,7 +1,9 @@
 """What is answered to somebody who searches? For the command, the HTTP server and programs, on any engine."""
 
+import asyncio
 import re
 import time
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,6 +17,7 @@ from crawler.search.snippets import mark, plain, snippet
 FEW_RESULTS = 5  # with so many or fewer, another spelling is looked for
 MOST_CORRECTED = 8  # words of a search
 MOST_SUGGESTIONS = 50
+FEW_CHARACTERS = 50_000  # of the texts of all results; more take too long to hold up the event loop for
 SAFE_SCHEMES = ("http", "https")
 
 
@@ -61,7 +64,10 @@ async def search(
         query = Query(query.part, query.filters, query.sort, page, per_page, True)
     hits = await index.search(query)
     suggestion = await _suggestion(index, text, query.part) if hits.total <= FEW_RESULTS else ""
-    results = [_result(hit, query.part) for hit in hits.hits]
+    if sum(len(hit.document.content) for hit in hits.hits) <= FEW_CHARACTERS:
+        results = _show(hits.hits, query.part)
+    else:
+        results = await asyncio.to_thread(_show, hits.hits, query.part)
     return Results(
         total_results=hits.total,
         page=page,
@@ -78,9 +84,13 @@ async def suggest(index: Index, prefix: str, most: int = 10) -> list[str]:
     return [plain(text) for text in await index.complete(plain(prefix), max(0, min(most, MOST_SUGGESTIONS)))]
 
 
-def _result(hit: Hit, part: Part | None) -> Result:
+def _show(hits: Sequence[Hit], part: Part | None) -> list[Result]:
+    highlighters = {language: Highlighter(part, language) for language in {hit.document.lang for hit in hits}}
+    return [_result(hit, highlighters[hit.document.lang]) for hit in hits]
+
+
+def _result(hit: Hit, highlighter: Highlighter) -> Result:
     document = hit.document
-    highlighter = Highlighter(part, document.lang)
     title = plain(document.title) or plain(document.url)
     return Result(
         url=_safe_url(document.url),
@@ -107,12 +117,12 @@ def _safe_url(url: str) -> str:
 
 async def _suggestion(index: Index, text: str, part: Part | None) -> str:
     """The text with other words in the places of those that hardly occur; "" if there are none."""
+    words = _plain_words(part)[:MOST_CORRECTED]
+    better = await index.correct(words) if words else {}
     suggestion, is_changed = plain(text), False
-    for word in _plain_words(part)[:MOST_CORRECTED]:
-        other = await index.correct(word)
-        if other and other.lower() != word.lower():
-            suggestion, number = re.subn(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, suggestion, count=1)
-            is_changed = is_changed or bool(number)
+    for word, other in better.items():
+        suggestion, number = re.subn(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, suggestion, count=1)
+        is_changed = is_changed or bool(number)
     return suggestion if is_changed else ""
 
 

@@ -11,26 +11,37 @@ from crawler.search.document import Document
 from crawler.search.highlighting import Highlighter, Match
 
 SNIPPET_LENGTH = 240  # characters of text, marks not counted
-MOST_SCANNED = 200_000  # characters of a text: later words are found, but not shown
+# Characters of a text that are looked through; further only while no place was found where all the words are. Words
+# after the last of these are found, but not shown.
+SCANNED = (8_000, 30_000, 100_000)
 LONGEST_WORD_CUT = 30  # a cut looks for a space so far
 ELLIPSIS = "…"
 
-# Separators, controls, and what turns the direction of everything after it around.
-INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+# Separators, controls, what turns the direction of everything after it around, and letters that nobody can see. Not the
+# two joiners (U+200C, U+200D): Persian and Hindi are spelt with them.
+INVISIBLE = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]+"
+)
 
 
 def snippet(document: Document, highlighter: Highlighter) -> str:
     """HTML. Of the text where most of the words stand together, else of the description, else how the text begins."""
-    text = document.content[:MOST_SCANNED]
-    matches = highlighter.matches(text)
-    if not matches:
-        fallback = document.description if document.description.strip() else text[: 4 * SNIPPET_LENGTH].lstrip()
-        return mark(_cut(fallback, 0, SNIPPET_LENGTH), highlighter)
-    return _window(text, matches, highlighter.number_of_words)
+    text = _compose(document.content)
+    for most in SCANNED:
+        matches = highlighter.matches(text[: _space_after(text, most)])
+        different, start, end = _choose(matches, highlighter.number_of_words)
+        if different == highlighter.number_of_words or most >= len(text):
+            break
+    if matches:
+        return _show(text, matches, start, end)
+    fallback = document.description if document.description.strip() else text[: 4 * SNIPPET_LENGTH].lstrip()
+    return mark(_cut(fallback, 0, SNIPPET_LENGTH), highlighter)
 
 
 def mark(text: str, highlighter: Highlighter) -> str:
     """HTML of a short text, such as a title."""
+    text = _compose(text)
     pieces, at = [], 0
     for match in highlighter.matches(text):
         pieces += [_escape(text[at : match.start]), f"<mark>{_escape(text[match.start : match.end])}</mark>"]
@@ -43,12 +54,13 @@ def plain(text: str) -> str:
     return INVISIBLE.sub(" ", text).strip()
 
 
-def _window(text: str, matches: list[Match], words: int) -> str:
-    """The stretch with the most different words in it, and among those the one with the most words."""
+def _choose(matches: list[Match], words: int) -> tuple[int, int, int]:
+    """How many different words are in the best stretch, and where that begins and ends: the one with the most different
+    words in it, and among those the one with the most words.
+    """
     best, first = (0, 0, 0), 0
     counts = [0] * words
-    different = 0
-    start, end = matches[0].start, matches[0].end
+    different = start = end = 0
     for last, match in enumerate(matches):
         different += not counts[match.word]
         counts[match.word] += 1
@@ -59,6 +71,11 @@ def _window(text: str, matches: list[Match], words: int) -> str:
         rank = (different, last - first, -first)
         if rank > best:
             best, start, end = rank, matches[first].start, match.end
+    return best[0], start, end
+
+
+def _show(text: str, matches: list[Match], start: int, end: int) -> str:
+    """From a little before this place, and about as long as a snippet is."""
     spare = max(SNIPPET_LENGTH - (end - start), 0)
     low = _space_before(text, max(start - spare // 3, 0))
     high = _space_after(text, min(low + SNIPPET_LENGTH, len(text)) if end - low <= SNIPPET_LENGTH else end)
@@ -100,6 +117,11 @@ def _space_after(text: str, at: int) -> int:
     while 0 < at < len(text) and unicodedata.combining(text[at]):
         at += 1
     return at
+
+
+def _compose(text: str) -> str:
+    """As the engines read it: with accents joined to their letters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _escape(text: str) -> str:

@@ -6,7 +6,7 @@ from crawler.search.ranking import fuzzy_distance
 
 SHORTEST_WORD = 4  # below that, everything is near to everything
 LONGEST_WORD = 40
-MUCH_COMMONER = 10  # a word of the index is only put aside for one that is so many times commoner
+MUCH_COMMONER = 10  # a word of the index is only put aside for one that is so many times commoner, and one letter away
 ALPHABETS = ("abcdefghijklmnopqrstuvwxyz0123456789", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
 
 
@@ -27,7 +27,7 @@ def best_correction(word: str, own: int, known: Mapping[str, int]) -> str:
     """``known``: words of the index → in how many documents; ``own``: the same of the word itself."""
     if not SHORTEST_WORD <= len(word) <= LONGEST_WORD:
         return ""
-    most = fuzzy_distance(word)
+    most = 1 if own else fuzzy_distance(word)
     best, best_rank = "", (0.0, "")
     for other, number in known.items():
         if other == word or number <= own * MUCH_COMMONER or not number or abs(len(other) - len(word)) > most:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from crawler.errors import BadQuery
 from crawler.search.document import Document
 from crawler.search.index import Index
 from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
@@ -81,6 +82,13 @@ def test_case_and_accents_do_not_matter(searched):
         documents, Word("CAFE"), Word("café"), Word("zürich"), Word("cafe\u0301"), Word("zur", kind="prefix")
     ):
         assert sorted(ids) == ["a", "b"]
+    documents = [page("a", content="İstanbul"), page("b", title="istanbul"), page("c", content="ﬁnance Ｆｕｌｌ")]
+    plain, capital, begin, ligature, wide = searched(
+        documents, Word("istanbul"), Word("İSTANBUL"), Word("İstan", kind="prefix"), Word("ﬁna", kind="prefix"),
+        Word("Ｆｕ?l", kind="wildcard"),
+    )  # fmt: skip
+    assert sorted(plain) == sorted(capital) == sorted(begin) == ["a", "b"]
+    assert ligature == wide == ["c"]
 
 
 def test_stems_are_found_by_the_language_of_the_page(searched):
@@ -148,6 +156,13 @@ def test_fuzzy_words(searched):
     assert (two, one, too_far) == (["a"], ["b"], [])
 
 
+def test_a_word_of_two_letters_has_none_that_are_nearly_so(searched):
+    documents = [page("one", content="c"), page("two", content="x is by"), page("three", content="go")]
+    assert searched(documents, Word("C", kind="fuzzy"), Word("go", kind="fuzzy"), Word("q", kind="fuzzy")) == [
+        ["one"], ["three"], [],
+    ]  # fmt: skip
+
+
 def test_wildcards(searched):
     documents = [page("a", title="asyncio"), page("b", content="Asynchronous"), page("c", content="wold wild")]
     prefix, one, many, leading, in_field = searched(
@@ -181,6 +196,16 @@ def test_a_host_means_those_below_it_too(searched):
     assert sorted(below) == ["b", "c"]
     assert sorted(without) == ["c", "d"]
     assert both == ["a"]
+
+
+def test_a_port_is_part_of_a_host_when_it_is_named(searched):
+    hosts = {"a": "localhost:8080", "b": "localhost:9090", "c": "docs.localhost:8080", "d": "localhost"}
+    documents = [page(id_, host=host) for id_, host in hosts.items()]
+    one, every = searched(
+        documents, Query(None, Filters(hosts=("localhost:8080",))), Query(None, Filters(hosts=("localhost",)))
+    )
+    assert sorted(one) == ["a", "c"]
+    assert sorted(every) == ["a", "b", "c", "d"]
 
 
 def test_languages_crawls_and_dates(searched):
@@ -244,12 +269,16 @@ def test_pages_of_results_cover_everything_once(open_index):
     async def work() -> None:
         async with open_index() as index:
             await fill(index, *(page(f"p{n}", content="same text") for n in range(25)))
-            seen: list[str] = []
-            for number in (1, 2, 3, 4):
-                hits = await index.search(Query(Word("text"), page=number, per_page=10))
-                assert hits.total == 25
-                seen += [hit.document.id for hit in hits.hits]
-            assert len(seen) == len(set(seen)) == 25
+            for order in ("relevance", "newest", "oldest"):  # all are equal, by score and by date
+                seen: list[str] = []
+                for number in (1, 2, 3, 4):
+                    hits = await index.search(Query(Word("text"), sort=order, page=number, per_page=10))
+                    assert hits.total == 25
+                    seen += [hit.document.id for hit in hits.hits]
+                assert len(seen) == len(set(seen)) == 25
+            for number, per_page in ((10**9, 10), (0, 10), (1, 0), (1, 10**9)):
+                with pytest.raises(BadQuery, match=f"page {number} of {per_page}"):
+                    await index.search(Query(Word("text"), page=number, per_page=per_page))
 
     asyncio.run(work())
 
@@ -466,10 +495,47 @@ def test_misspelt_words_are_corrected_to_common_ones(open_index):
     async def work() -> None:
         async with open_index() as index:
             await fill(index, *(page(f"p{n}", content="asynchronous generator") for n in range(20)))
-            assert await index.correct("asynchronuos") == "asynchronous"
-            assert await index.correct("Genrator") == "generator"
-            assert await index.correct("generator") == ""
-            assert await index.correct("xylophone") == ""
-            assert await index.correct("") == ""
+            assert await index.correct(["asynchronuos", "Genrator", "generator", "xylophone", ""]) == {
+                "asynchronuos": "asynchronous", "Genrator": "generator",
+            }  # fmt: skip
+            assert await index.correct([]) == {}
 
     asyncio.run(work())
+
+
+def test_a_word_of_the_index_is_put_aside_for_one_that_is_much_commoner_and_a_letter_away(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            await fill(
+                index,
+                *(page(f"p{n}", content="receive generated") for n in range(30)),
+                page("typo", content="recieve generator"),
+            )
+            assert await index.correct(["recieve", "generator", "receive"]) == {"recieve": "receive"}
+
+    asyncio.run(work())
+
+
+def test_a_field_that_is_none_is_told(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            for part in (Word("x", "nosuch"), Phrase(("x", "y"), "nosuch"), Not(Word("x", "nosuch", "fuzzy"))):
+                with pytest.raises(BadQuery, match=r"'nosuch'.*title"):
+                    await index.search(Query(part))
+
+    asyncio.run(work())
+
+
+def test_words_that_no_page_has_change_nothing_but_what_they_must(searched):
+    documents = [page("a", title="red green", content="blue"), page("b", content="green")]
+    absent = Word("absent")
+    either, both, without, nothing, phrase = searched(
+        documents,
+        AnyOf((absent, Word("green"))),
+        AllOf((absent, Word("green"))),
+        AllOf((Word("green"), Not(absent))),
+        AnyOf((absent, AllOf((Word("red"), absent)))),
+        Phrase(("green", "absent")),
+    )
+    assert sorted(either) == sorted(without) == ["a", "b"]
+    assert (both, nothing, phrase) == ([], [], [])

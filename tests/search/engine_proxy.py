@@ -56,6 +56,8 @@ class EngineProxy:
         self.script: deque[Fault] = deque(script)
         self.otherwise: Fault = None  # what happens to bulks that the script says nothing of
         self.bulks: list[tuple[int, int]] = []  # documents and bytes of each that came
+        self.search_script: deque[Refuse] = deque()
+        self.searches = 0
         self.tls: ssl.SSLContext | None = None
         self._upstream = upstream
         self._authorization = f"Basic {base64.b64encode(f'crawler:{password}'.encode()).decode()}" if password else ""
@@ -99,6 +101,11 @@ class EngineProxy:
         body = await request.read()
         if self._authorization and request.headers.get("Authorization") != self._authorization:
             return self._answer(401, {"error": {"type": "security_exception", "reason": "unable to authenticate"}})
+        if request.path.endswith("/_search"):
+            self.searches += 1
+            if self.search_script:
+                fault = self.search_script.popleft()
+                return self._answer(fault.status, fault.body)
         if not request.path.endswith("/_bulk"):
             return await self._forward(request, body)
         self.bulks.append((body.count(b"\n") // 2, len(body)))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from crawler.search.embedded import EmbeddedIndex
 from crawler.search.grammar import parse
 from crawler.search.query import Query, Word
 from tests.search.pages import embedded, page, with_index
+from tests.storage.test_directory import small_disk
 
 ROOT = Path(__file__).parents[2]
 
@@ -235,13 +237,20 @@ def test_whatever_is_asked_is_answered(filled, queries):
                 continue
             assert (await index.search(query)).total >= 0
             await index.complete(text, 5)
-            await index.correct(text)
+            await index.correct([text])
 
     with_index(filled, work)
 
 
 @pytest.mark.parametrize(
-    "text", ["*o*r* " * 8, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "-a -b -c", "a OR " * 63 + "a"]
+    "text",
+    [
+        "*o*r* " * 2 + "w*o*r* " * 6,
+        "wrods~ " * 8,
+        "(((((((a OR b) c) OR d) e) OR f) g)",
+        "-a -b -c",
+        "a OR " * 63 + "a",
+    ],
 )
 def test_the_dearest_searches_are_answered(tmp_path, text):
     documents = [
@@ -295,6 +304,32 @@ def test_a_full_disk_refuses_and_spoils_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused:") == 3, done.stdout
     assert len(list((tmp_path / "index").glob("g*"))) == 1
+
+
+def test_optimising_without_room_for_a_second_copy_is_told_before_it_begins(tmp_path):
+    documents = [page(f"p{n}", content=" ".join(f"word{n}x{m}" for m in range(500))) for n in range(100)]
+
+    async def work(index: EmbeddedIndex) -> None:
+        ballast = tmp_path / "disk" / "ballast"
+        ballast.write_bytes(bytes(shutil.disk_usage(ballast.parent).free - (await index.stats()).bytes + 100_000))
+        with pytest.raises(EngineUnavailable, match=r"takes \d+ MB, and \d+ MB are free on that disk: make room"):
+            await index.optimise()
+        assert [path.name for path in (tmp_path / "disk" / "index").glob("g*")] == ["g1"]
+        ballast.unlink()
+        await index.optimise()
+        assert (await index.stats()).documents == 100
+
+    with small_disk(tmp_path / "disk", 50) as disk:
+        with_index(disk, work, *documents)
+
+
+def test_all_documents_are_read_a_few_at_a_time(tmp_path):
+    parts = with_index(
+        tmp_path, lambda index: asyncio.to_thread(lambda: list(index._reader.snapshot().documents())),
+        *(page(f"p{n}") for n in range(200)),
+    )  # fmt: skip
+    assert sorted(document.id for part in parts for document in part) == sorted(f"p{n}" for n in range(200))
+    assert max(map(len, parts)) <= 50
 
 
 def test_a_reader_finds_its_way_while_generations_come_and_go(tmp_path):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from crawler.errors import BadQuery
 from crawler.search.grammar import parse
 from crawler.search.query import FIELDS, AllOf, AnyOf, Filters, Not, Phrase, Query, Word
+from crawler.search.restrictions import Restrictions
 
 
 def W(text, field="", kind="exact"):
@@ -59,6 +60,7 @@ def W(text, field="", kind="exact"):
         ("हिन्दी", W("हिन्दी")),
         ("東京都", W("東京都")),
         ("zero\0byte \ud800x", AllOf((W("zero"), W("byte"), W("x")))),
+        ("hyphen\xadation zero\u200bwidth", AllOf((W("hyphenation"), W("zerowidth")))),
         ("*", None),
     ],
 )  # fmt: skip
@@ -73,6 +75,9 @@ def test_text_means(text, part):
         ("x site:https://docs.python.org/3/", Filters(hosts=("docs.python.org",))),
         ("x site:*.python.org", Filters(hosts=("python.org",))),
         ("x site:bücher.example", Filters(hosts=("xn--bcher-kva.example",))),
+        ("x site:LOCALHOST.:8080", Filters(hosts=("localhost:8080",))),
+        ("x site:a.org:443 site:https://b.org:443/ site:c.org:80", Filters(hosts=("a.org", "b.org", "c.org"))),
+        ("x site:[::1]:8080", Filters(hosts=("[::1]:8080",))),
         ("site:a.org OR site:b.org x", Filters(hosts=("a.org", "b.org"))),
         ("x -site:a.org", Filters(not_hosts=("a.org",))),
         ("x lang:DE lang:fr", Filters(languages=("de", "fr"))),
@@ -100,6 +105,7 @@ def test_what_is_given_beside_the_text_can_only_be_narrowed():
     both = parse("x site:docs.python.org lang:en after:2026", filters=beside).filters
     assert both == Filters(hosts=("docs.python.org",), languages=("en",), after_ms=1767225600000)
     assert parse("x site:org", filters=beside).filters.hosts == ("python.org",)
+    assert parse("x site:docs.python.org:81", filters=beside).filters.hosts == ("docs.python.org:81",)
     for text in ("x site:evil.example", "x lang:fr"):
         with pytest.raises(BadQuery, match="no page is both"):
             parse(text, filters=beside)
@@ -117,6 +123,7 @@ def test_what_is_given_beside_the_text_can_only_be_narrowed():
         ("title:", "nothing to look for"),
         ("x" * 100_000, "100000 characters"),
         ("ab* " * 400, "more than 8 words with wildcards"),
+        ("*ab *cd *ef", "more than 2 words that begin with a"),
         ("ab~ " * 20, "more than 8 words with a ~"),
         ("a " * 500, "more than 64 words"),
         ('"' + "a " * 500, "more than 64 words"),
@@ -141,6 +148,12 @@ def test_hostile_searches_are_told_why(text, message):
     with pytest.raises(BadQuery, match=message) as caught:
         parse(text)
     assert len(str(caught.value)) < 300
+
+
+def test_an_argument_that_is_no_text_is_told():
+    for name in ("crawl", "site", "lang", "after", "sort"):
+        with pytest.raises(BadQuery):
+            Restrictions().add(name, "caf\udce9")
 
 
 @pytest.mark.parametrize(("page", "per_page"), [(0, 10), (-1, 10), (1, 0), (1, 101), (1001, 10), (10**30, 1)])

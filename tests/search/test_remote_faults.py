@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import trustme
 
-from crawler.errors import EngineRefused, EngineUnavailable
+from crawler.errors import BadQuery, EngineRefused, EngineUnavailable
 from crawler.search.bulk import BulkWriter
 from crawler.search.document import Document
-from crawler.search.query import Query, Word
+from crawler.search.query import Filters, Query, Word
 from crawler.search.remote import RemoteIndex
 from tests.search.conftest import RemoteEngine
 from tests.search.engine_proxy import EngineProxy, FailItems, Hang, LoseAnswer, Refuse
@@ -249,6 +249,63 @@ def test_many_writers_of_the_same_pages_leave_the_newest_once(remote: RemoteEngi
     asyncio.run(work())
 
 
+# --- Cleared meanwhile -----------------------------------------------------------------------
+
+# What OpenSearch 3 answers to a search that meets an index at the moment in which it is closed.
+CLOSED = Refuse(
+    400,
+    {
+        "error": {
+            "type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query",
+            "failed_shards": [{"shard": 0, "reason": {
+                "type": "query_shard_exception", "reason": "failed to create query: this Analyzer is closed",
+                "caused_by": {"type": "already_closed_exception", "reason": "this Analyzer is closed"},
+            }}],
+        },
+        "status": 400,
+    },
+)  # fmt: skip
+
+
+def test_a_search_that_meets_a_closing_index_is_asked_again(remote: RemoteEngine):
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy, remote.open(proxy.url) as index:
+            await index.write(pages(3))
+            await index.refresh()
+            await index.search(Query(None))  # knows the languages from here on
+            proxy.search_script += [CLOSED, CLOSED]
+            assert (await index.search(Query(Word("word")))).total == 3
+            proxy.search_script += [CLOSED] * 10
+            with pytest.raises(EngineUnavailable, match=r"being cleared.*this Analyzer is closed"):
+                await index.search(Query(Word("word")))
+
+    asyncio.run(work())
+
+
+def test_what_the_server_calls_a_bad_query_is_told_at_once(remote: RemoteEngine):
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy, remote.open(proxy.url) as index:
+            await index.search(Query(None))
+            proxy.searches = 0
+            with pytest.raises(BadQuery, match="cannot answer this search"):
+                await index.search(Query(None, Filters(after_ms=10**30)))
+            assert proxy.searches == 1
+
+    asyncio.run(work())
+
+
+def test_many_clear_it_at_once_and_leave_one_index(remote: RemoteEngine):
+    async def work() -> None:
+        async with remote.open() as one, remote.open() as two, remote.open() as three:
+            for _ in range(3):
+                await asyncio.gather(one.clear(), two.clear(), three.clear())
+            assert await one.write(pages(2)) == []
+
+    asyncio.run(work())
+    assert remote.count() == 2
+    assert len(ask(remote.url, "GET", f"/{remote.name}*/_mapping")) == 1
+
+
 # --- Who may ---------------------------------------------------------------------------------
 
 
@@ -290,8 +347,55 @@ def test_tls_with_an_authority_of_ones_own(remote: RemoteEngine, tmp_path: Path)
         async with proxy:
             async with remote.open(proxy.url, ca_file=tmp_path / "ca.pem") as index:
                 assert await index.write(pages(1)) == []
-            with pytest.raises(EngineRefused, match="INDEX_CA_FILE"):
+            with pytest.raises(EngineRefused, match=r"not trusted.*CERTIFICATE_VERIFY_FAILED.*INDEX_CA_FILE"):
                 async with remote.open(proxy.url):
                     pass
+
+    asyncio.run(work())
+
+
+def test_a_certificate_of_somebody_else_is_refused(remote: RemoteEngine, tmp_path: Path):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("other.example", "127.0.0.2").configure_cert(context)
+
+    async def work() -> None:
+        proxy = EngineProxy(remote.url)
+        proxy.tls = context
+        async with proxy:
+            with pytest.raises(EngineRefused, match=r"not trusted.*IP address mismatch.*check the host"):
+                async with remote.open(proxy.url, ca_file=tmp_path / "ca.pem"):
+                    pass
+
+    asyncio.run(work())
+
+
+def test_tls_that_cannot_be_is_told(remote: RemoteEngine, tmp_path: Path):
+    (tmp_path / "rubbish.pem").write_text("rubbish")
+
+    async def refusal(url: str, ca_file: Path | None = None) -> str:
+        with pytest.raises(EngineRefused) as refused:
+            async with remote.open(url, ca_file=ca_file):
+                pass
+        return str(refused.value)
+
+    async def work() -> None:
+        async with EngineProxy(remote.url) as proxy:
+            encrypted = proxy.url.replace("http:", "https:")
+            assert "by http?" in await refusal(encrypted)
+            for name in ("absent.pem", "rubbish.pem", ""):
+                assert f"INDEX_CA_FILE is {tmp_path / name}, which" in await refusal(encrypted, tmp_path / name)
+            assert "not reached by https" in await refusal(proxy.url, tmp_path / "rubbish.pem")
+
+    asyncio.run(work())
+
+
+def test_why_a_server_does_not_answer_is_told(remote: RemoteEngine):
+    async def work() -> None:
+        with pytest.raises(EngineUnavailable, match=r"does not answer.*Connect call failed") as trouble:
+            async with remote.open("http://crawler:s3cret@127.0.0.1:1"):
+                pass
+        assert "s3cret" not in str(trouble.value)
 
     asyncio.run(work())

@@ -2,6 +2,7 @@
 
 import html
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,9 @@ def show(text: str, query: str, lang: str = "en") -> str:
         ("crawled while crawling crawlers", "crawl", "<mark>crawled</mark> while <mark>crawling</mark> crawlers"),
         ("Ein Café", "cafe", "Ein <mark>Café</mark>"),
         ("a cafe", "café", "a <mark>cafe</mark>"),
+        ("Ein cafe\u0301 hier", "café", "Ein <mark>café</mark> hier"),
+        ("x\u0331 y", "x", "<mark>x\u0331</mark> y"),
+        ("Łódź, Søren", "lodz soren", "<mark>Łódź</mark>, <mark>Søren</mark>"),
         ("asyncio async", "asyn*", "<mark>asyncio</mark> <mark>async</mark>"),
         ("wild wold weld!", "w?ld", "<mark>wild</mark> <mark>wold</mark> <mark>weld</mark>!"),
         ("asynchronous", "asyncronous~", "<mark>asynchronous</mark>"),
@@ -72,6 +76,9 @@ def test_what_a_terminal_or_a_reader_would_obey_is_removed():
     shown = show(attack, "text")
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b]", shown)
     assert "\x1b" not in plain(attack)
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey me")
+    assert plain(f"seen{hidden}\u061c\xad") == "seen"
+    assert plain("می\u200cخواهم") == "می\u200cخواهم"  # spelling, not trickery
 
 
 @pytest.mark.parametrize(
@@ -96,7 +103,7 @@ def test_without_its_marks_a_snippet_is_what_the_page_says(text, asked):
     assert re.fullmatch(r"(?:[^<>\"'&]|&(?:lt|gt|amp|quot|#x27);|<mark>|</mark>)*", shown)
     assert shown.count("<mark>") == shown.count("</mark>")
     said = html.unescape(re.sub("</?mark>", "", shown))
-    assert re.sub(r"\s", "", said) == re.sub(r"\s", "", plain(text))
+    assert re.sub(r"\s", "", said) == re.sub(r"\s", "", plain(unicodedata.normalize("NFC", text)))
 
 
 @given(st.text())

@@ -27,6 +27,8 @@ def test_the_nearest_then_the_commonest():
     assert best_correction("generatr", 0, known) == "generator"
     assert best_correction("generator", 50, known) == "generators"
     assert best_correction("generator", 500, known) == ""
+    assert best_correction("generator", 50, {"generated": 5000}) == ""  # two letters away: another word, not a typo
+    assert best_correction("genertaed", 0, {"generated": 5000}) == "generated"
     assert best_correction("xyz", 0, known) == ""
     assert best_correction("слво", 0, {"слово": 3}) == "слово"
     assert "слово" in edits("слво")
