@@ -11,9 +11,9 @@ from crawler.search.document import Document
 from crawler.search.highlighting import Highlighter, Match
 
 SNIPPET_LENGTH = 240  # characters of text, marks not counted
-# Characters of a text that are looked through; further only while no place was found where all the words are. Words
-# after the last of these are found, but not shown.
-SCANNED = (8_000, 30_000, 100_000)
+# Characters of a text that are looked through, and what part of the words must stand together there for that to be
+# enough. Words after the last of these are found, but not shown.
+SCANNED = ((8_000, 1.0), (30_000, 0.6), (100_000, 0.0))
 LONGEST_WORD_CUT = 30  # a cut looks for a space so far
 ELLIPSIS = "…"
 
@@ -27,11 +27,11 @@ INVISIBLE = re.compile(
 
 def snippet(document: Document, highlighter: Highlighter) -> str:
     """HTML. Of the text where most of the words stand together, else of the description, else how the text begins."""
-    text = _compose(document.content)
-    for most in SCANNED:
+    text = _compose(document.content[: SCANNED[-1][0] + SNIPPET_LENGTH])
+    for most, enough in SCANNED:
         matches = highlighter.matches(text[: _space_after(text, most)])
         different, start, end = _choose(matches, highlighter.number_of_words)
-        if different == highlighter.number_of_words or most >= len(text):
+        if different >= enough * highlighter.number_of_words or most >= len(text):
             break
     if matches:
         return _show(text, matches, start, end)

@@ -58,6 +58,13 @@ def test_the_best_place_is_shown():
     assert len(html.unescape(re.sub("</?mark>", "", shown))) <= SNIPPET_LENGTH + 10
 
 
+@pytest.mark.parametrize("before", [100, 7_990, 8_000, 20_000, 29_995, 60_000, 99_000])
+def test_words_far_down_are_shown(before):
+    filler = ("Some other sentence of no interest, rebase. " * 3000)[:before]
+    shown = show(f"{filler} an interactive rebase of commits {filler}", "interactive rebase")
+    assert "an <mark>interactive</mark> <mark>rebase</mark> of commits" in shown
+
+
 def test_the_description_stands_in():
     document = page("a", content="text " * 100, description="What it <is> about", title="word")
     assert snippet(document, Highlighter(parse("word").part)) == "What it &lt;is&gt; about"
