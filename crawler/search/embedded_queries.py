@@ -68,6 +68,8 @@ class QueryBuilder:
         match part:
             case Word():
                 return self._word(part)
+            case Phrase((letter,), field) if len(letter) == 1 and CJK.search(letter):
+                return self._ideographs(Word(letter, field))
             case Phrase(words, field):
                 terms = terms_of(" ".join(words))
                 return _best_of(self._sequences(field, terms)) if terms else None

@@ -112,6 +112,7 @@ def test_names_with_punctuation_are_words_beside_each_other(searched):
 def test_text_without_spaces_is_found(searched):
     documents = [page("ja", lang="ja", content="東京都に住んでいます"), page("zh", lang="zh", title="北京大学")]
     assert searched(documents, Word("東京"), Word("京都"), Word("大学"), Word("東大")) == [["ja"], ["ja"], ["zh"], []]
+    assert searched(documents, Word("東"), Phrase(("東",)), Phrase(("大",), "title")) == [["ja"], ["ja"], ["zh"]]
 
 
 def test_all_words_must_match_in_whatever_fields(searched):
