@@ -20,6 +20,7 @@ from crawler.search.cleaning import Unfit, prepare
 from crawler.search.document import Document
 from crawler.search.index import Poison
 from crawler.search.mapping import make_source
+from crawler.search.snippets import plain
 
 TOO_LARGE = 413
 BUSY = 429
@@ -144,15 +145,15 @@ def make_lines(document: Document) -> bytes:
 
 
 def describe(error: Any, most: int = 500) -> str:
-    """What a server says is wrong, in one line."""
+    """What a server says is wrong, in one line. It may quote a page: nothing of that may reach a terminal as it is."""
     if isinstance(error, dict) and isinstance(error.get("error"), dict | str):
         error = error["error"]
     if not isinstance(error, dict):
-        return " ".join(str(error).split())[:most]
+        return plain(str(error))[:most]
     said = f"{error.get('type', '')}: {error.get('reason', '')}"
     # Of a search, only the shard says what was wrong.
     shards = error.get("failed_shards") or [{}]
     cause = error.get("caused_by") or shards[0].get("reason")
     if isinstance(cause, dict):
         said += f" ({cause.get('type', '')}: {cause.get('reason', '')})"
-    return " ".join(said.split())[:most]
+    return plain(said)[:most]

@@ -1,6 +1,7 @@
 """What only the embedded engine has to get right: its files, its one writer, death at any moment."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -12,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from crawler.errors import BadQuery, EngineRefused, EngineUnavailable
 from crawler.search.embedded import EmbeddedIndex
 from crawler.search.grammar import parse
 from crawler.search.query import Query, Word
-from tests.search.pages import embedded, page, with_index
+from crawler.search.searching import search, suggest
+from tests.search.pages import SEARCHES, embedded, page, with_index
 from tests.storage.test_directory import small_disk
 
 ROOT = Path(__file__).parents[2]
@@ -220,24 +221,14 @@ def filled(tmp_path_factory):
     return path
 
 
-PIECES = [
-    '"', "(", ")", "-", "OR", "NOT ", "~", "*", "?", "title:", "url:", "word", "so", "é", "東", "東京", "\u0301", " ",
-    "site:example.org ", "before:2030 ", "after:1970 ", "[", "]", ".", "+", "{", "\\", "^", "|", "ß", "हिन्दी",
-]  # fmt: skip
-
-
-@given(queries=st.lists(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=12).map("".join)), max_size=20))
+@given(queries=SEARCHES)
 @settings(max_examples=25, deadline=None)
 def test_whatever_is_asked_is_answered(filled, queries):
     async def work(index: EmbeddedIndex) -> None:
         for text in queries:
-            try:
-                query = parse(text)
-            except BadQuery:
-                continue
-            assert (await index.search(query)).total >= 0
-            await index.complete(text, 5)
-            await index.correct([text])
+            await suggest(index, text)
+            with contextlib.suppress(BadQuery):
+                assert (await search(index, text)).total_results >= 0
 
     with_index(filled, work)
 

@@ -5,17 +5,21 @@ import logging
 from dataclasses import replace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from crawler.errors import BadQuery, EngineRefused
 from crawler.search import mapping
+from crawler.search.bulk import describe
 from crawler.search.document import Document
 from crawler.search.dsl import build_search
+from crawler.search.grammar import parse
 from crawler.search.mapping import choose_stems, make_source, read_source
 from crawler.search.query import AllOf, AnyOf, Not, Phrase, Query, Word
 from crawler.search.searching import search, suggest
 from tests.search.conftest import RemoteEngine
 from tests.search.engine_proxy import EngineProxy
 from tests.search.engine_server import ask
+from tests.search.pages import SEARCHES
 
 T0 = 1_767_225_600_000
 
@@ -245,3 +249,42 @@ def test_searching_as_a_person_does(remote: RemoteEngine):
 def test_what_people_see_of_it_has_no_password():
     config = replace(RemoteEngine("opensearch", "http://u:s3cret@127.0.0.1:1", "pages").config(), timeout_seconds=1)
     assert "s3cret" not in config.url + repr(config) + str(config)
+
+
+def test_what_a_server_says_is_one_line_that_no_terminal_obeys():
+    assert describe({"error": {"type": "x", "reason": "a\n\x1b[2J\u202eb"}}) == "x: a [2J b"
+    assert describe("gone\x9b1m\r\n") == "gone 1m"
+
+
+@given(queries=SEARCHES)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_asked_is_answered(remote: RemoteEngine, queries: list[str]):
+    """Nothing but BadQuery by the grammar: what the server calls a bad query would be ours."""
+
+    async def work() -> None:
+        async with remote.open() as index:
+            for text in queries:
+                try:
+                    query = parse(text)
+                except BadQuery:
+                    continue
+                assert (await index.search(query)).total >= 0
+                await suggest(index, text)
+                await search(index, text)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "text", ["*o*r* " * 2 + "w*o*r* " * 6, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "a OR " * 63 + "a",
+             "-a " * 64, '"' + "a " * 64, "ab" * 40 + "*", "*" + "a?" * 40, "東" * 90, "😀 é~ " * 8],
+)  # fmt: skip
+def test_the_dearest_searches_are_answered(remote: RemoteEngine, text: str):
+    async def work() -> None:
+        async with remote.open() as index:
+            languages = list(mapping.STEMMERS)
+            await index.write([page(f"p{n}", content="some words", lang=code) for n, code in enumerate(languages)])
+            await index.refresh()
+            assert (await index.search(parse(text))).total >= 0
+
+    asyncio.run(work())
