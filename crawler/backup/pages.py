@@ -1,8 +1,10 @@
 """Which pages are in the store, and which version of each is the newest? Noted in a file while they are listed: ten
-million of them do not fit into memory. Calls block.
+million of them do not fit into memory. Calls block, and may come from any thread: one that goes on after its rebuild
+was interrupted must not find the database closed under its hands, which crashes the process.
 """
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +23,9 @@ _ADD = """
     SET fetched_at = excluded.fetched_at, key = excluded.key, body_bytes = excluded.body_bytes
     WHERE excluded.fetched_at > fetched_at
 """
+_NEXT = """
+    SELECT fetched_at, id, key, body_bytes FROM pages WHERE (fetched_at, id) > (?, ?) ORDER BY fetched_at, id LIMIT ?
+"""
 
 
 class Listed(NamedTuple):
@@ -30,31 +35,40 @@ class Listed(NamedTuple):
 
 class PageList:
     def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
         self._database = sqlite3.connect(path, check_same_thread=False)
         self._database.executescript(_TABLES)
 
     def add(self, infos: Iterable[PageInfo]) -> None:
-        with self._database:
+        with self._lock, self._database:
             self._database.executemany(
                 _ADD, ((info.id, info.fetched_at, info.key, info.body_bytes) for info in infos)
             )  # fmt: skip
 
     def count(self) -> int:
-        [number] = self._database.execute("SELECT count(*) FROM pages").fetchone()
+        with self._lock:
+            [number] = self._database.execute("SELECT count(*) FROM pages").fetchone()
         return int(number)
 
     def in_order(self, most: int, most_bytes: int) -> Iterator[list[Listed]]:
         """Some at a time, as they were fetched: then what the first page says comes first, as in the crawl."""
-        self._database.execute("CREATE INDEX IF NOT EXISTS by_time ON pages (fetched_at, id)")
-        batch: list[Listed] = []
-        for row in self._database.execute("SELECT key, body_bytes FROM pages ORDER BY fetched_at, id"):
-            listed = Listed(*row)
-            if batch and (len(batch) >= most or sum(one.body_bytes for one in batch) + listed.body_bytes > most_bytes):
-                yield batch
-                batch = []
-            batch.append(listed)
-        if batch:
+        with self._lock:
+            self._database.execute("CREATE INDEX IF NOT EXISTS by_time ON pages (fetched_at, id)")
+        after: tuple[int, str] = (-1, "")
+        while rows := self._select_after(after, most):
+            batch: list[Listed] = []
+            size_bytes = 0
+            for fetched_at, id_, key, body_bytes in rows:
+                size_bytes += body_bytes
+                if batch and size_bytes > most_bytes:
+                    break
+                batch.append(Listed(key, body_bytes))
+                after = (fetched_at, id_)
             yield batch
+
+    def _select_after(self, after: tuple[int, str], most: int) -> list[tuple[int, str, str, int]]:
+        with self._lock:
+            return self._database.execute(_NEXT, (*after, most)).fetchall()
 
     def known(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
@@ -62,12 +76,14 @@ class PageList:
             some = ids[first : first + _STEP]
             marks = ",".join("?" * len(some))
             query = f"SELECT id FROM pages WHERE id IN ({marks}) AND id NOT IN (SELECT id FROM left_out)"  # noqa: S608
-            found.update(id_ for (id_,) in self._database.execute(query, some))
+            with self._lock:
+                found.update(id_ for (id_,) in self._database.execute(query, some))
         return found
 
     def leave_out(self, ids: Iterable[str]) -> None:
-        with self._database:
+        with self._lock, self._database:
             self._database.executemany("INSERT OR IGNORE INTO left_out VALUES (?)", ((id_,) for id_ in ids))
 
     def close(self) -> None:
-        self._database.close()
+        with self._lock:
+            self._database.close()

@@ -1,8 +1,10 @@
 """Which page has nearly this text? What ``crawler/frontier/lua/similar.lua`` answers a crawl from Redis, for a rebuild
-from a file: the same lists, asked in the same order, so that the answers are the same. Calls block.
+from a file: the same lists, asked in the same order, so that the answers are the same. Calls block, and may come from
+any thread, as those of ``pages.py``.
 """
 
 import sqlite3
+import threading
 from pathlib import Path
 
 from crawler.frontier.duplicates import LIST_PAGES, MOST_BITS, QUARTERS
@@ -18,14 +20,19 @@ _TABLES = """
 
 class SimilarPages:
     def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
         self._database = sqlite3.connect(path, check_same_thread=False)
         self._database.executescript(_TABLES)
 
     def look(self, crawl: str, id_: str, simhash: int) -> str:
         """The id of a page of that crawl that was looked for before, or "". It is remembered for those to come."""
-        similar = ""
         if not simhash:
-            return similar
+            return ""
+        with self._lock:
+            return self._look(crawl, id_, simhash)
+
+    def _look(self, crawl: str, id_: str, simhash: int) -> str:
+        similar = ""
         entry = simhash.to_bytes(8, "big") + bytes.fromhex(id_)
         for number in range(QUARTERS):
             quarter = number << 16 | simhash >> (16 * number) & 0xFFFF
@@ -46,4 +53,5 @@ class SimilarPages:
         return similar
 
     def close(self) -> None:
-        self._database.close()
+        with self._lock:
+            self._database.close()
