@@ -16,9 +16,10 @@ MAX_HEADINGS = 200
 MAX_HEADING_LENGTH = 300
 MAX_ANCHORS = 10_000
 MAX_ANCHOR_LENGTH = 100
+MAX_ALTS = 10  # of the images in one link
 _MAX_TIMES = 5
 _WINDOW = 200_000  # characters of markup whose tags are in memory at a time
-_PERMALINK = ["¶"]  # which documentation shows beside a heading that is pointed at
+_PERMALINK = "¶"  # which documentation shows beside a heading that is pointed at
 
 _TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
 _MAY_HIDE = (' hidden="', "display:")
@@ -31,6 +32,7 @@ _OTHER_NAME = re.compile(r' (?:aria-label|title)="([^"]++)"')
 _DATETIME = re.compile(r' datetime="([^"]{4,64})"')
 _ROLE = re.compile(r' role="([a-z]++)"', re.IGNORECASE)
 _INVISIBLE = str.maketrans("", "", "\xad\u200b")  # where a word may be broken: in the middle of it
+_RARE_SPACES = "\v\x1c\x1d\x1e\x1f"  # as Python sees it; looked for once a page, and not in every line
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ def read_text(html: str) -> Text:
     html = RAW.sub("", html)
     if "\xad" in html or "\u200b" in html:
         html = html.translate(_INVISIBLE)
+    for space in _RARE_SPACES:
+        html = html.replace(space, " ")
     may_hide = list(islice(_find_hiding(html), _FEW_HIDDEN))
     # An inline element that is hidden must not lose its tags.
     if len(may_hide) < _FEW_HIDDEN and not any(INLINE.match(html, html.rfind("<", 0, at)) for at in may_hide):
@@ -84,6 +88,15 @@ def unescape(text: str) -> str:
     return text.replace("&amp;", "&")
 
 
+def _tidy(text: str) -> str:
+    """Unescaped, and with one space where there are any."""
+    text = unescape(text).replace("\n", " ")
+    # Most texts are tidy now, and to see that costs a sixth of taking them apart and putting them together again.
+    if "  " in text or "\t" in text or "\r" in text or "\f" in text or not text.isascii():
+        return " ".join(text.split())
+    return text.strip(" ")
+
+
 def _tags(html: str) -> Iterator[tuple[str, str, str]]:
     """The text before a tag, its name, its attributes."""
     return chain.from_iterable(_TAG.findall(html, *window) for window in _windows(html))
@@ -110,13 +123,17 @@ def _skip(tags: Iterator[tuple[str, str, str]], name: str) -> None:
                 return
 
 
-@dataclass(slots=True)
 class _Link:
-    href: str
-    attributes: str
-    line: int  # where it began: how many lines there were before it
-    piece: int  # and how many pieces of its line
-    alts: list[str] = field(default_factory=list)
+    """An open one. ``line`` and ``piece`` say where it began: how many lines there were, and pieces of its line."""
+
+    __slots__ = ("alts", "attributes", "href", "line", "piece")
+
+    def __init__(self, href: str, attributes: str, line: int, piece: int) -> None:
+        self.href = href
+        self.attributes = attributes
+        self.line = line
+        self.piece = piece
+        self.alts: list[str] | None = None  # of the images in it
 
 
 class _Reader:
@@ -177,7 +194,8 @@ class _Reader:
         elif kind is Kind.IMAGE:
             self._pieces.append(" ")
             if self._links and (alt := _ALT.search(attributes)):
-                self._links[-1].alts.append(alt[1])
+                link = self._links[-1]
+                link.alts = [*(link.alts or ()), alt[1]][:MAX_ALTS]
         elif kind is Kind.HEADING:
             self._end_line()
             self._heading_at = len(self.text.lines)
@@ -206,7 +224,7 @@ class _Reader:
         pieces = self._pieces
         line = pieces[0] if len(pieces) == 1 else "".join(pieces)
         pieces.clear()
-        if line and (line := " ".join(unescape(line).split())):
+        if line and (line := _tidy(line)):
             text = self.text
             line = line[: MAX_TEXT_LENGTH - self._length]
             self._length += len(line) + 1
@@ -231,21 +249,26 @@ class _Reader:
         lines, pieces = self.text.lines, self._pieces
         is_one_line = link.line == len(lines)
         first = link.piece if is_one_line else 0
-        if pieces[first:] == _PERMALINK:
-            del pieces[first:]
+        is_one_piece = len(pieces) == first + 1
+        if is_one_piece and pieces[first] == _PERMALINK:
+            pieces.pop()
+            is_one_piece = False
         anchors = self.text.anchors
         if not link.href or link.href in anchors or len(anchors) >= MAX_ANCHORS:
             return
-        # Enough for the longest anchor, and a bound: links may hold each other, and all of the page.
-        words = [piece[:1000] for piece in pieces[first : first + 50]]
-        if not is_one_line:
-            words = [*(f"{line[:1000]} " for line in lines[link.line : link.line + 10]), *words]
-        name = " ".join(unescape("".join(words)).split())
+        if is_one_line and is_one_piece:
+            name = _tidy(pieces[first][:1000])
+        else:
+            # Enough for the longest anchor, and a bound: links may hold each other, and all of the page.
+            words = [piece[:1000] for piece in pieces[first : first + 50]]
+            if not is_one_line:
+                words = [*(f"{line[:1000]} " for line in lines[link.line : link.line + 10]), *words]
+            name = _tidy("".join(words))
         if link.alts:
-            alt = " ".join(unescape(" ".join(link.alts[:10])[:1000]).split())
+            alt = _tidy(" ".join(link.alts)[:1000])
             name = name if alt in name else f"{alt} {name}".rstrip()
         elif not name and (other := _OTHER_NAME.search(link.attributes)):
-            name = " ".join(unescape(other[1][:1000]).split())
+            name = _tidy(other[1][:1000])
         if name:
             anchors[link.href] = name[:MAX_ANCHOR_LENGTH].rstrip()
 
