@@ -5,12 +5,17 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from crawler.storage.s3_place import S3Place
 from tests.search.engine_server import NoEngine, running_engine
 from tests.servers import RedisCluster, RedisServer, short_directory
 from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, find_weed
+
+# How long an example takes is about the machine.
+hypothesis.settings.register_profile("orbweaver", deadline=None)
+hypothesis.settings.load_profile("orbweaver")
 
 SLOW = ("faults", "render", "e2e", "commands", "contract", "search", "test_scrapyd.py", "test_benchmarks.py")
 

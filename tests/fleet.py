@@ -27,6 +27,7 @@ from crawler.embedded.keeper import die_with_parent
 from crawler.frontier.config import FrontierConfig
 from crawler.frontier.frontier import Frontier
 from crawler.frontier.messages import Status
+from tests.patience import SLOWEST
 
 ROOT = Path(__file__).parent.parent
 CRAWL = "faults"
@@ -94,10 +95,10 @@ class Worker:
 
     def wait(self, seconds: float = 60) -> int:
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(seconds * SLOWEST)
         except subprocess.TimeoutExpired:
             raise AssertionError(
-                f"{self.name} still runs after {seconds} s; its log ends:\n{self.log[-3000:]}"
+                f"{self.name} still runs after {seconds * SLOWEST} s; its log ends:\n{self.log[-3000:]}"
             ) from None
 
 
@@ -144,7 +145,7 @@ class Fleet:
 
     def wait(self, seconds: float = 60) -> None:
         """Until all have ended by themselves, and well."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOWEST
         for worker in self.workers:
             if not worker.was_killed:
                 status = worker.wait(max(0.1, deadline - time.monotonic()))
@@ -164,7 +165,7 @@ class Fleet:
             env=self._env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=60 * SLOWEST,
         )
 
     def status(self) -> Status:

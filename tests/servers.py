@@ -17,6 +17,7 @@ import redis
 
 from crawler.embedded.keeper import die_with_parent
 from crawler.embedded.redis import find_server
+from tests.patience import SLOWEST
 
 DEADLINE_SECONDS = 30.0
 SLOTS = 16384
@@ -27,13 +28,13 @@ _spawner = ThreadPoolExecutor(max_workers=1)
 
 def wait_until(condition: Callable[[], Any], what: str = "", seconds: float = DEADLINE_SECONDS) -> Any:
     """The condition's first true value."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * SLOWEST
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds} s in vain for {what or condition}")
+            raise AssertionError(f"waited {seconds * SLOWEST} s in vain for {what or condition}")
         time.sleep(0.01)
 
 

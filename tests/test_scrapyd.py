@@ -19,6 +19,7 @@ import pytest
 import redis
 
 from tests.crawls import ROOT
+from tests.patience import SLOWEST
 from tests.servers import RedisServer, free_port, wait_until
 from tests.web import Site, WebServer
 
@@ -78,7 +79,7 @@ class Scrapyd:
     def deploy(self) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, str(SCRIPTS / "scrapyd-deploy"), "--version", "1"],
-            cwd=self.project, env=self.environment, capture_output=True, text=True, timeout=60, check=False,
+            cwd=self.project, env=self.environment, capture_output=True, text=True, timeout=60 * SLOWEST, check=False,
         )  # fmt: skip
 
     def ask(self, service: str, post: list[tuple[str, str]] | None = None, **query: str) -> dict[str, Any]:
@@ -86,7 +87,7 @@ class Scrapyd:
         url = f"{self.url}{service}?{urllib.parse.urlencode(query)}"
         token = base64.b64encode(f"orbweaver:{PASSWORD}".encode()).decode()
         request = urllib.request.Request(url, data=data, headers={"Authorization": f"Basic {token}"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20 * SLOWEST) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
 
@@ -142,7 +143,7 @@ def test_nobody_comes_in_without_the_password(scrapyd: Scrapyd, login: str | Non
     headers = {"Authorization": "Basic " + base64.b64encode(login.encode()).decode()} if login else {}
     for service in ("daemonstatus.json", "addversion.json", ""):
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(urllib.request.Request(scrapyd.url + service, headers=headers), timeout=20)
+            urllib.request.urlopen(urllib.request.Request(scrapyd.url + service, headers=headers), timeout=20 * SLOWEST)
         assert refused.value.code == 401
 
 

@@ -37,6 +37,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from tests.patience import SLOWEST
+
 # --- What is served ----------------------------------------------------------------------------
 
 
@@ -334,10 +336,10 @@ class WebServer:
 
     def wait_for_pages(self, number: int, timeout_seconds: float = 30) -> list[Hit]:
         """Waits until so many pages were asked for, for tests that disturb a crawl in its middle."""
-        deadline = time.monotonic() + timeout_seconds
+        deadline = time.monotonic() + timeout_seconds * SLOWEST
         while len(hits := self.pages()) < number:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(hits)} pages asked for in {timeout_seconds} s, {number} awaited")
+                raise TimeoutError(f"{len(hits)} pages asked for in {timeout_seconds * SLOWEST} s, {number} awaited")
             time.sleep(0.02)
         return hits
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import SLOWEST
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -18,7 +20,7 @@ def scrapy(redis_url: str, *args: str, stdin: str | bytes = "", **environ: str) 
         capture_output=True,
         cwd=ROOT,
         env={**kept, "CRAWLER_REDIS_URL": redis_url, **environ},
-        timeout=60,
+        timeout=60 * SLOWEST,
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.patience import SLOWEST
 from tests.servers import wait_until
 from tests.web import Answer, Site, WebServer
 
@@ -42,7 +43,7 @@ class Runner:
     def run(self, *args, input=None, timeout=150):
         process = self.start(*args, stdin=subprocess.PIPE)
         try:
-            out, err = process.communicate(input, timeout)
+            out, err = process.communicate(input, timeout * SLOWEST)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
@@ -206,7 +207,7 @@ def test_ctrl_c_once_stops_and_the_crawl_can_go_on(scrapy, slow_web, number):
     process = scrapy.start("crawl", *slow_web.seeds(), *SLOWLY, "--crawl", "stopped", "--workers", "2")
     slow_web.wait_for_pages(20, 120)
     process.send_signal(number)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=90 * SLOWEST)
     assert process.returncode == 130, err
     assert "Stopping, nothing is lost; continue with: scrapy crawl --crawl stopped" in err
     assert "Stopped: it was stopped" in out
@@ -224,7 +225,7 @@ def test_a_worker_that_is_killed_is_replaced(scrapy, slow_web):
     slow_web.wait_for_pages(20, 120)
     [worker] = workers_of(process.pid)
     worker.kill()
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=120 * SLOWEST)
     assert process.returncode == 0, err
     assert "Worker 1 ended unexpectedly (SIGKILL): starting it again" in err
     assert "Done: every reachable page was fetched" in out

@@ -35,11 +35,12 @@ def test_max_pages_is_never_exceeded(redis_url: str, tmp_path: Path) -> None:
 
 
 def test_a_drained_crawl_ends_and_another_worker_finishes_it(redis_url: str, tmp_path: Path) -> None:
-    site = Site.trees(hosts=5, pages=60, latency_ms=50)
-    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, CONCURRENT_REQUESTS=4) as fleet:
+    site = Site.trees(hosts=5, pages=60, latency_ms=100)
+    # One at a time: the crawl must not be over before the command has begun.
+    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, CONCURRENT_REQUESTS=1) as fleet:
         fleet.seed(web.seeds())
         fleet.start(1)
-        web.wait_for_pages(20)
+        web.wait_for_pages(5)
         answer = fleet.command("frontier", "drain")
         assert answer.returncode == 0, answer.stderr
         fleet.wait(30)
@@ -85,14 +86,13 @@ def test_keep_alive_waits_quietly_for_more(redis_url: str, tmp_path: Path) -> No
 
 def test_sigterm_gives_leases_back_at_once(redis_url: str, tmp_path: Path) -> None:
     site = Site.trees(hosts=10, pages=40, latency_ms=100)
-    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, CONCURRENT_REQUESTS=8) as fleet:
+    settings = {"CONCURRENT_REQUESTS": 8, "FRONTIER_LOCK_SECONDS": 600}
+    with WebServer(site, tmp_path) as web, Fleet(redis_url, tmp_path, **settings) as fleet:
         fleet.seed(web.seeds())
         (first,) = fleet.start(1)
         web.wait_for_pages(60)
         first.terminate()
-        begin = time.monotonic()
         assert first.wait(20) == 0
-        assert time.monotonic() - begin < 9  # less than a lock
         assert "Spider closed (shutdown)" in first.log
         status = fleet.check_sum()  # leased is 0: nobody has to wait for a lock to run out
         assert status.count("queued") > 0

