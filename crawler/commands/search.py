@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from rich.padding import Padding
 from rich.text import Text
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -178,7 +179,9 @@ class Command(ConsoleCommand):
             out.print(Text.assemble((f"{number}. ", "dim"), _styled(result.title_html, "bold", "bold yellow")))
             out.print(Text(f"   {plain(result.url)}", "green"))
             if result.snippet:
-                out.print(Text.assemble("   ", _styled(result.snippet, "", "yellow")))
+                # On a terminal it is several lines; in a pipe one, for programs that read lines.
+                snippet = Padding(_styled(result.snippet, "", "yellow"), (0, 0, 0, 3), expand=False)
+                out.print(snippet, soft_wrap=False)
             out.print()
         if results.results:
             shown = f"{first} to {first + len(results.results) - 1} of {results.total_results}"
