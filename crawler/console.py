@@ -33,10 +33,13 @@ class ConsoleCommand(ScrapyCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+    crawl_help: ClassVar[str] = "the crawl that is meant (default: FRONTIER_CRAWL)"  # "": it has no such option
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--crawl", metavar="ID", help="the crawl that is meant (default: FRONTIER_CRAWL)")
+        parser.prog = f"scrapy {type(self).__module__.rpartition('.')[2]}"  # for errors; else __main__.py
+        if self.crawl_help:
+            parser.add_argument("--crawl", metavar="ID", help=self.crawl_help)
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
     async def work(self, args: list[str], opts: argparse.Namespace) -> int:

@@ -66,7 +66,7 @@ ARROWS = {
     "middlewares": FLOW | {"download"},
     "items": {"parsing"},
     "pipelines": FLOW | {"items"},
-    "export": BOTTOM | {"storage", "parsing", "robots", "pipelines"},
+    "export": BOTTOM | {"storage", "search", "parsing", "robots", "pipelines"},
     "backup": FLOW | {"pipelines"},
     "progress": BOTTOM | {"frontier"},
     "console": BOTTOM | {"frontier"},

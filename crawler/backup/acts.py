@@ -52,6 +52,10 @@ class IndexKeeping:
 
     async def backup(self, index: Index, keep: int | None) -> tuple[Manifest, list[str]]:
         """The new backup, and which older ones were deleted."""
+        # It would be the newest, which is what is restored; and night by night push out those that hold something.
+        await index.refresh()
+        if not (await index.stats()).documents:
+            raise EngineRefused("the index is empty, so no backup was made and none deleted; check INDEX_URL, DATA_DIR")
         async with self._store(writes=True) as store:
             manifest = await make_backup(index, store, self._progress)
             return manifest, await prune(store, keep) if keep is not None else []

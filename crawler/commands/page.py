@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+import msgspec
 from scrapy.exceptions import UsageError
 
 from crawler.console import FAILED, ConsoleCommand, print_json
@@ -13,6 +14,8 @@ from crawler.urls import canonicalise
 
 
 class Command(ConsoleCommand):
+    crawl_help = ""  # a store has a URL once, whoever fetched it
+
     def syntax(self) -> str:
         return "[options] URL"
 
@@ -22,12 +25,15 @@ class Command(ConsoleCommand):
     def long_desc(self) -> str:
         return (
             "Prints the newest stored version of a page on standard output, byte for byte, and nothing else. Exits "
-            "with 1 if there is none. --info (or --json) prints what is known of it instead, as JSON."
+            "with 1 if there is none. --info (or --json) prints what is known of it instead, as JSON. For decoded text "
+            "see scrapy export."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--info", action="store_true", help="print when it was fetched, its type, hash and headers")
+        parser.add_argument(
+            "--info", action="store_true", help="print where it lies, when it was fetched, its type and hash"
+        )
 
     async def work(self, args: list[str], opts: argparse.Namespace) -> int:
         if len(args) != 1:
@@ -46,7 +52,7 @@ class Command(ConsoleCommand):
         if page is None:
             return self._fail(f"{url.text} is not in the store; scrapy frontier why URL may say why", FAILED)
         if opts.info or opts.json:
-            print_json(page.info)
+            print_json({**msgspec.structs.asdict(page.info), "html_key": page.info.same_as or page.info.key})
         else:
             sys.stdout.buffer.write(page.body)
             sys.stdout.buffer.flush()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from rich.padding import Padding
 from rich.text import Text
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -17,15 +18,19 @@ from crawler.console import FAILED, ConsoleCommand, print_json, table, terminal
 from crawler.errors import ConfigurationError
 from crawler.search.index import Index, Poison
 from crawler.search.opening import IndexConfig
-from crawler.search.restrictions import SORTS, Restrictions
+from crawler.search.options import add_filter_options, read_filters
+from crawler.search.restrictions import SORTS
 from crawler.search.searching import Results, search, suggest
 from crawler.search.snippets import plain
 
 MARK = re.compile("<mark>(.*?)</mark>")
+EMPTY = "scrapy crawl URL fills it, and scrapy search --rebuild, from pages that are stored already"
 ACTS = ("suggest", "stats", "optimise", "backup", "backups", "restore", "rebuild")
 
 
 class Command(ConsoleCommand):
+    crawl_help = "only pages of this crawl (default: of all)"
+
     def syntax(self) -> str:
         return f'[options] "words" | {" | ".join(f"--{act}" for act in ACTS)}'
 
@@ -43,15 +48,8 @@ class Command(ConsoleCommand):
         super().add_options(parser)
         parser.add_argument("--page", type=int, default=1, metavar="N", help="page of results (default: 1)")
         parser.add_argument("--per-page", type=int, default=10, metavar="N", help="results on a page (default: 10)")
-        parser.add_argument(
-            "--site", action="append", default=[], metavar="HOST", help="only this host and those below"
-        )
-        parser.add_argument("--lang", action="append", default=[], metavar="CODE", help="only this language: de, en, …")
-        parser.add_argument(
-            "--after", default="", metavar="DATE", help="fetched on or after: 2026, 2026-01, 2026-01-31"
-        )
-        parser.add_argument("--before", default="", metavar="DATE", help="fetched before such a date")
-        parser.add_argument("--sort", default="", choices=("", *SORTS), help="order of results (default: relevance)")
+        add_filter_options(parser)
+        parser.add_argument("--sort", default="", choices=tuple(SORTS), help="order of results (default: relevance)")
         parser.add_argument("--copies", action="store_true", help="also pages whose body is that of another")
         parser.add_argument("--suggest", metavar="PREFIX", help="words and titles that begin so")
         parser.add_argument("--stats", action="store_true", help="how large the index is")
@@ -161,25 +159,16 @@ class Command(ConsoleCommand):
         return 0
 
     async def _search(self, index: Index, text: str, opts: argparse.Namespace) -> int:
-        beside = Restrictions()
-        for name, values in (
-            ("site", opts.site),
-            ("lang", opts.lang),
-            ("after", [opts.after]),
-            ("before", [opts.before]),
-        ):
-            for value in values:
-                if value:
-                    beside.add(name, value)
-        if opts.crawl:
-            beside.add("crawl", opts.crawl)
         results = await search(
-            index, text, opts.page, opts.per_page, filters=beside.filters(), sort=opts.sort, with_duplicates=opts.copies
-        )
+            index, text, opts.page, opts.per_page, filters=read_filters(opts), sort=opts.sort,
+            with_duplicates=opts.copies,
+        )  # fmt: skip
         if opts.json:
             print_json(results)
         else:
             self._show(results)
+        if not results.total_results and not (await index.stats()).documents:
+            print(f"the index {self._config().url} is empty: {EMPTY}", file=sys.stderr)
         return 0
 
     def _show(self, results: Results) -> None:
@@ -190,7 +179,9 @@ class Command(ConsoleCommand):
             out.print(Text.assemble((f"{number}. ", "dim"), _styled(result.title_html, "bold", "bold yellow")))
             out.print(Text(f"   {plain(result.url)}", "green"))
             if result.snippet:
-                out.print(Text.assemble("   ", _styled(result.snippet, "", "yellow")))
+                # On a terminal it is several lines; in a pipe one, for programs that read lines.
+                snippet = Padding(_styled(result.snippet, "", "yellow"), (0, 0, 0, 3), expand=False)
+                out.print(snippet, soft_wrap=False)
             out.print()
         if results.results:
             shown = f"{first} to {first + len(results.results) - 1} of {results.total_results}"

@@ -18,6 +18,8 @@ OUTLETS = ("store", "index")
 
 
 class Command(ConsoleCommand):
+    crawl_help = ""  # the pages of all crawls wait together
+
     def syntax(self) -> str:
         return "[options] [status | drain]"
 

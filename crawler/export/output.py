@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,18 +19,34 @@ ENDINGS = {".jsonl": "jsonl", ".jl": "jsonl", ".csv": "csv", ".parquet": "parque
 
 def choose_format(named: str, path: Path | None) -> str:
     """As it is named, else by how the file's name ends, else JSON lines."""
-    return named or ENDINGS.get(path.suffix.lower() if path else "", "jsonl")
+    ending = path.suffix.lower() if path else ""
+    if not named and ending and ending not in ENDINGS:
+        raise ConfigurationError(
+            f"{path} ends in none of {', '.join(ENDINGS)}: say which format it is with --format {'|'.join(FORMATS)}"
+        )
+    return named or ENDINGS.get(ending, "jsonl")
 
 
-def make_exporter(format_: str, file: Any, fields: Sequence[str]) -> BaseItemExporter:
+class PlainJsonLinesItemExporter(JsonLinesItemExporter):
+    """Letters as they are, and not as escapes, which make Russian three times as long."""
+
+    def __init__(self, file: Any, **options: Any) -> None:
+        super().__init__(file, ensure_ascii=False, **options)
+
+    def export_item(self, item: Any) -> None:
+        line = self.encoder.encode(dict(self.get_serialized_fields(item)))
+        self.file.write(line.encode("utf-8", "replace") + b"\n")  # half a surrogate pair is no text
+
+
+def make_exporter(format_: str, file: Any, fields: Sequence[str], types: Mapping[str, type]) -> BaseItemExporter:
+    """``types`` of the fields: Parquet has them, in the others everything is text."""
     if format_ == "csv":
-        # Half a surrogate pair is no text; JSON can write it, and the others replace it.
         return SafeCsvItemExporter(file, fields_to_export=list(fields), errors="replace")
     if format_ == "parquet":
         from crawler.export.parquet import ParquetItemExporter
 
-        return ParquetItemExporter(file, fields_to_export=list(fields))
-    return JsonLinesItemExporter(file, fields_to_export=list(fields))
+        return ParquetItemExporter(file, fields_to_export=list(fields), types=types)
+    return PlainJsonLinesItemExporter(file, fields_to_export=list(fields))
 
 
 @contextlib.contextmanager
@@ -41,6 +57,8 @@ def open_output(path: Path | None, format_: str) -> Iterator[IO[bytes]]:
         yield _Stream(sys.stdout.buffer)  # type: ignore[misc]
         sys.stdout.buffer.flush()
         return
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a directory: give a file in it")
     try:
         number, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     except OSError as error:

@@ -14,12 +14,17 @@ from crawler.parsing import Page as ParsedPage
 from crawler.parsing.charset import to_utf8
 from crawler.pipelines.documents import read_stored
 from crawler.robots.directives import Obedience
+from crawler.search.analysis import language_of
+from crawler.search.query import Filters
+from crawler.search.sites import list_sites
 from crawler.storage.layout import aside_key
 from crawler.storage.page import Page, PageInfo
 from crawler.storage.store import Store
+from crawler.urls import canonicalise
 
 PAGES_AT_ONCE = 32
 BYTES_AT_ONCE = 32 * 1024 * 1024
+EVERYTHING = Filters()
 
 
 def tell_time(ms: int) -> str:
@@ -66,6 +71,11 @@ USUAL = (
     "id", "url", "crawl", "status", "fetched_at", "content_type", "charset", "bytes", "sha256", "depth", "title",
     "description", "keywords", "lang", "published_at", "links", "html_key",
 )  # fmt: skip
+TYPES: dict[str, type] = {
+    **dict.fromkeys((*OF_INFO, *OF_BODY, *OF_TEXT), str), **dict.fromkeys(("status", "bytes", "depth", "links"), int),
+    **dict.fromkeys(("fetched_at", "published_at"), datetime),
+    **dict.fromkeys(("keywords", "headings", "json_ld"), list),
+}  # fmt: skip
 ON_REQUEST = ("content", "main_text", "html", "headings", "json_ld", "open_graph")
 
 
@@ -79,6 +89,15 @@ def choose_fields(text: str) -> tuple[str, ...]:
     return names or USUAL
 
 
+def _is_wanted(info: PageInfo, wanted: Filters) -> bool:
+    """As far as it can be said without the body."""
+    return (
+        (wanted.after_ms is None or info.fetched_at >= wanted.after_ms)
+        and (wanted.before_ms is None or info.fetched_at < wanted.before_ms)
+        and (not wanted.hosts or not set(wanted.hosts).isdisjoint(list_sites(canonicalise(info.url).host)))
+    )
+
+
 @dataclass
 class PageRows:
     store: Store
@@ -86,12 +105,17 @@ class PageRows:
     obey: Obedience = field(default_factory=Obedience)
     unreadable: list[str] = field(default_factory=list)  # what is wrong with pages that were left out; the first few
     left_out: int = 0
+    _languages: set[str] = field(default_factory=set)
 
-    async def read(self, *, crawl: str = "", since_day: str = "") -> AsyncIterator[dict[str, Any]]:
+    async def read(self, wanted: Filters = EVERYTHING) -> AsyncIterator[dict[str, Any]]:
+        self._languages = {language_of(code) for code in wanted.languages}
         batch: list[PageInfo] = []
         batch_bytes = 0
-        with_body = any(name in OF_BODY or name in OF_TEXT for name in self.fields)
-        async for info in self.store.pages(crawl=crawl, since_day=since_day):
+        with_body = bool(self._languages) or any(name in OF_BODY or name in OF_TEXT for name in self.fields)
+        since_day = tell_time(wanted.after_ms or 0)[:10]
+        async for info in self.store.pages(crawl=wanted.crawl, since_day=since_day):
+            if not _is_wanted(info, wanted):
+                continue
             batch.append(info)
             batch_bytes += info.body_bytes if with_body else 0
             if len(batch) >= PAGES_AT_ONCE or batch_bytes >= BYTES_AT_ONCE:
@@ -103,10 +127,18 @@ class PageRows:
 
     async def _make_rows(self, infos: Sequence[PageInfo], *, with_body: bool) -> list[dict[str, Any]]:
         if not with_body:
-            return [self._make_row(Page(info, b"")) for info in infos]
+            return [self._make_row(Page(info, b""), None) for info in infos]
         found = await asyncio.gather(*(self._get(info) for info in infos))
-        pages = [page for page in found if page is not None]
-        return await asyncio.to_thread(lambda: [self._make_row(page) for page in pages])
+        return await asyncio.to_thread(self._read_pages, [page for page in found if page is not None])
+
+    def _read_pages(self, pages: Sequence[Page]) -> list[dict[str, Any]]:
+        is_parsed = bool(self._languages) or any(name in OF_TEXT for name in self.fields)
+        rows = []
+        for page in pages:
+            parsed = read_stored(page, self.obey) if is_parsed else None
+            if parsed is None or not self._languages or language_of(parsed.lang) in self._languages:
+                rows.append(self._make_row(page, parsed))
+        return rows
 
     async def _get(self, info: PageInfo) -> Page | None:
         """That very version: the key is that of the newest of its day."""
@@ -122,8 +154,7 @@ class PageRows:
                 self.unreadable.append(str(error))
             return None
 
-    def _make_row(self, page: Page) -> dict[str, Any]:
-        parsed = read_stored(page, self.obey) if any(name in OF_TEXT for name in self.fields) else None
+    def _make_row(self, page: Page, parsed: ParsedPage | None) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for name in self.fields:
             if name in OF_INFO:

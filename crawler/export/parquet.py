@@ -3,6 +3,8 @@ then: pyarrow takes longer to load than all the rest.
 """
 
 import json
+from collections.abc import Mapping
+from datetime import datetime
 from typing import IO, Any
 
 import pyarrow
@@ -12,15 +14,26 @@ from scrapy.exporters import BaseItemExporter
 
 from crawler.errors import CannotExport
 
-ROWS_AT_ONCE = 1000  # of a Parquet file: one group, and the memory that it takes
+# One group of a Parquet file, and the memory that it takes: readers want them large, and bodies are.
+ROWS_AT_ONCE = 10_000
+BYTES_AT_ONCE = 64 * 1024 * 1024
+COLUMNS: dict[type, pyarrow.DataType] = {
+    str: pyarrow.string(), int: pyarrow.int64(), datetime: pyarrow.timestamp("ms", "UTC"),
+    list: pyarrow.list_(pyarrow.string()),
+}  # fmt: skip
 
 
 class ParquetItemExporter(BaseItemExporter):
-    """Columns and types are those of the first thousand items; what does not fit later is an error, not a loss."""
+    """Columns and types are those of the first group of items, if no ``types`` are given; what does not fit later is an
+    error, not a loss.
+    """
 
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
+    def __init__(self, file: IO[bytes], types: Mapping[str, type] | None = None, **options: Any) -> None:
         super().__init__(dont_fail=True, **options)
         self._file = file
+        self._types = types or {}
+        self._times = [name for name, type_ in self._types.items() if type_ is datetime]
+        self._bytes = 0
         self._rows: list[dict[str, Any]] = []
         self._writer: pyarrow.parquet.ParquetWriter | None = None
         self._schema: pyarrow.Schema | None = None
@@ -28,8 +41,13 @@ class ParquetItemExporter(BaseItemExporter):
     def export_item(self, item: Any) -> None:
         adapter = ItemAdapter(item)
         names = self.fields_to_export or adapter.keys()
-        self._rows.append({name: _plain(adapter.get(name)) for name in names})
-        if len(self._rows) >= ROWS_AT_ONCE:
+        row = {name: _plain(adapter.get(name)) for name in names}
+        for name in self._times:  # ISO 8601, as the other formats have it
+            if name in row:
+                row[name] = datetime.fromisoformat(row[name]) if row[name] else None
+        self._rows.append(row)
+        self._bytes += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(self._rows) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
             self._write()
 
     def finish_exporting(self) -> None:
@@ -39,14 +57,14 @@ class ParquetItemExporter(BaseItemExporter):
             self._writer.close()
 
     def _write(self) -> None:
-        rows, self._rows = self._rows, []
+        rows, self._rows, self._bytes = self._rows, [], 0
         if self._schema is None:
-            self._schema = _find_schema(rows, self.fields_to_export)
+            self._schema = _find_schema(rows, self.fields_to_export, self._types)
             self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema, compression="zstd")
         unknown = {name for row in rows for name in row} - set(self._schema.names)
         if unknown:
             raise CannotExport(
-                f"no column for {', '.join(sorted(unknown))}: the first {ROWS_AT_ONCE} items had none of it; "
+                f"no column for {', '.join(sorted(unknown))}: the first items had none of it (up to {ROWS_AT_ONCE}); "
                 "name all columns with FEED_EXPORT_FIELDS"
             )
         try:
@@ -57,10 +75,13 @@ class ParquetItemExporter(BaseItemExporter):
         self._writer.write_table(table)
 
 
-def _find_schema(rows: list[dict[str, Any]], names: Any) -> pyarrow.Schema:
+def _find_schema(rows: list[dict[str, Any]], names: Any, types: Mapping[str, type]) -> pyarrow.Schema:
     wanted = list(names) if names else list(dict.fromkeys(name for row in rows for name in row))
     columns = []
     for name in wanted:
+        if name in types:
+            columns.append(pyarrow.field(name, COLUMNS[types[name]]))
+            continue
         values = [row.get(name) for row in rows]
         try:
             kind = pyarrow.infer_type(values)

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.backup.keeping import opened_index, read_all
 from tests.backup.small_site import PAGES, small_site
 from tests.commands.processes import scrapy
 from tests.fleet import CRAWL, Fleet
+from tests.search.engine_server import remove_index
 from tests.storage.stores import DAY, NOON, configure, in_loop, make_link, make_page, opened
 from tests.storage.test_directory import small_disk
 
@@ -202,6 +205,33 @@ async def test_an_original_that_is_not_kept_hides_no_page(local, tmp_path):
         await rebuild(index, store, tmp_path)
         [document] = await read_all(index)
         assert document.duplicate_of == ""
+
+
+def test_a_rebuild_makes_the_same_documents_on_a_real_engine(local, tmp_path, opensearch_url):
+    name = f"rebuild-{uuid.uuid4().hex[:12]}"
+    pages = [make_page(f"https://a.example/{number}", html(str(number))) for number in range(100)]
+    meanwhile = Document(id="2" * 16, url="https://a.example/meanwhile", fetched_at=int(time.time() * 1000) + 10**7)
+
+    @in_loop
+    async def compare() -> None:
+        async with (
+            opened(local) as store,
+            opened_index(f"opensearch+{opensearch_url}/{name}") as index,
+            opened_index(tmp_path / "index") as embedded,
+        ):
+            await store.put([*pages, make_link(pages[3], "https://a.example/copy")])
+            stale = [Document(id=f"{1 << 60 | number:016x}", url="https://a.example/stale") for number in range(510)]
+            await index.write([*stale, meanwhile])
+            result = await rebuild(index, store, tmp_path)
+            assert (result.documents, result.removed, result.rejected) == (101, 510, 0)
+            await rebuild(embedded, store, tmp_path)
+            await embedded.write([meanwhile])
+            assert await read_all(index) == await read_all(embedded)
+
+    try:
+        compare()
+    finally:
+        remove_index(opensearch_url, name)
 
 
 @pytest.mark.parametrize("at", ["read", "write"])

@@ -11,9 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from crawler.export.pages import USUAL
 from tests.backup.small_site import small_site
 from tests.commands.processes import ROOT, hear_interrupts, scrapy
 from tests.servers import wait_until
@@ -96,10 +98,40 @@ def test_parquet_goes_through_a_pipe_and_not_to_a_terminal(tmp_path):
 
 def test_misuse_is_told_in_one_line(export, tmp_path):
     assert "there are id, url" in export("--fields", "ulr", status=2)
-    assert "2026-01-31" in export("--since", "yesterday", status=2)
+    assert "2026-01-31" in export("--after", "yesterday", status=2)
+    assert "--format" in export("-o", str(tmp_path / "pages.xlsx"), status=2)
+    assert "is a directory" in export("-o", str(tmp_path), status=2)
     assert "cannot be written" in export("-o", str(tmp_path / "none" / "x.csv"), status=2)
     assert export("--json", "--format", "csv", status=2)
-    assert export() == ""  # an empty store
+
+
+def test_other_readers_of_csv_find_what_was_kept(export, tmp_path):
+    bodies = ['<title>a "b", c</title>\r\n\tone\r<p>two', "<title>=1</title>'é,\n\n\"", '",\r\n"']
+
+    async def put() -> None:
+        async with opened(configure(tmp_path / "store", tmp_path)) as store:
+            await store.put([make_page(f"https://a.example/{n}", body.encode()) for n, body in enumerate(bodies)])
+
+    asyncio.run(put())
+    path = tmp_path / "pages.csv"
+    export("--fields", "title,html", "-o", str(path))
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["html"] for row in rows) == sorted(bodies)
+    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    assert pyarrow.csv.read_csv(path, parse_options=options).to_pylist() == rows
+
+
+def test_a_store_without_pages_makes_files_without_rows(export, tmp_path):
+    for name in ("a.csv", "a.parquet", "a.jsonl"):
+        export("-o", str(tmp_path / name))
+    assert pyarrow.csv.read_csv(tmp_path / "a.csv").schema.names == list(USUAL)
+    times = pyarrow.parquet.read_schema(tmp_path / "a.parquet").field("fetched_at").type
+    assert times == pyarrow.timestamp("ms", "UTC")
+    assert (tmp_path / "a.jsonl").read_bytes() == b""
+    told = scrapy("embedded:", "export", "--crawl", "none", CRAWLER_DATA_DIR=str(tmp_path))
+    assert (told.returncode, told.stdout) == (0, "")
+    assert "no such page" in told.stderr
 
 
 def test_a_full_disk_leaves_no_half_file(export, tmp_path):

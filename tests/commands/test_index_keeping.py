@@ -57,6 +57,14 @@ def test_a_backup_is_made_listed_restored_and_pruned(ask, tmp_path):
     assert f"no backup {second}" in ask("--restore", second, status=1)
 
 
+def test_an_empty_index_does_not_push_out_good_backups(ask, tmp_path):
+    fill(tmp_path)
+    version = json.loads(ask("--backup", "--json"))["version"]
+    empty = {"CRAWLER_INDEX_URL": f"file:{tmp_path}/elsewhere"}
+    assert "the index is empty" in ask("--backup", "--keep", "1", status=1, **empty)
+    assert [one["version"] for one in json.loads(ask("--backups", "--json"))] == [version]
+
+
 def test_a_backup_on_s3_goes_to_opensearch(ask, tmp_path, s3_place, opensearch_url):
     fill(tmp_path)
     store = {

@@ -1,11 +1,19 @@
 """``scrapy search``, run as a process."""
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
+import subprocess
+import sys
+import termios
 
 import pytest
 
-from tests.commands.processes import scrapy
+from tests.commands.processes import ROOT, scrapy
 from tests.search.pages import T0, page, with_index
 
 
@@ -14,7 +22,13 @@ def index_url(tmp_path_factory):
     path = tmp_path_factory.mktemp("search")
     attack = "<script>alert(1)</script> \x1b]0;owned\x07 \x1b[2J [bold]x[/bold] \u202e"
     documents = [
-        page("rebase", title="git-rebase", content="An interactive rebase of commits", lang="en", host="git.example"),
+        page(
+            "rebase",
+            title="git-rebase",
+            content=f"An interactive rebase of commits{', which is long' * 20}",
+            lang="en",
+            host="git.example",
+        ),
         page(
             "evil", title=f"Hostile {attack}", content=f"hostile words {attack}", lang="de", fetched_at=T0 + 86_400_000
         ),
@@ -38,7 +52,7 @@ def test_results_are_printed(ask):
     lines = ask("interactive", "rebase").splitlines()
     assert lines[0] == "1. git-rebase"
     assert lines[1].strip() == "https://example.org/rebase"
-    assert lines[2].strip() == "An interactive rebase of commits"
+    assert re.fullmatch("   An interactive rebase of commits(, which is long)+, which is …", lines[2])
     assert re.fullmatch(r"results 1 to 1 of 1, in \d+ ms", lines[-1])
 
 
@@ -61,6 +75,32 @@ def test_a_hostile_page_cannot_reach_the_terminal(ask):
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", found)
     [result] = json.loads(ask("hostile", "--json"))["results"]
     assert "<script" not in result["snippet"] + result["title_html"]
+
+
+def test_snippets_are_indented_on_a_terminal(tmp_path, index_url):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 50, 0, 0))
+    environ = {
+        **os.environ,
+        "CRAWLER_INDEX_URL": index_url,
+        "CRAWLER_DATA_DIR": str(tmp_path),
+        "TERM": "xterm",
+        "NO_COLOR": "1",
+    }
+    environ.pop("COLUMNS", None)
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        command = [sys.executable, "-m", "scrapy", "search", "rebase"]
+        with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=theirs) as process:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # the other end is closed
+                while data := screen.read(4096):
+                    shown += data
+        assert process.returncode == 0
+    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).decode().splitlines()
+    snippet = lines[2 : lines.index("", 2)]
+    assert len(snippet) > 1
+    assert all(line.startswith("   ") and len(line) <= 50 for line in snippet)
 
 
 def test_options_narrow(ask):
@@ -94,4 +134,6 @@ def test_misuse_is_told_in_one_line(ask, tmp_path):
 
 
 def test_an_index_that_is_not_there_yet_is_empty(ask, tmp_path):
-    assert "nothing found" in ask("word", CRAWLER_INDEX_URL=f"file:{tmp_path}/none")
+    none = {"CRAWLER_INDEX_URL": f"file:{tmp_path}/none"}
+    assert "nothing found" in ask("word", **none)
+    assert "is empty: scrapy crawl URL fills it" in scrapy("embedded:", "search", "word", **none).stderr

@@ -2,13 +2,15 @@
 
 import csv
 import io
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
 from crawler.errors import CannotExport
-from crawler.export.parquet import ROWS_AT_ONCE, ParquetItemExporter
+from crawler.export.output import make_exporter
+from crawler.export.parquet import BYTES_AT_ONCE, ROWS_AT_ONCE, ParquetItemExporter
 from crawler.export.safe_csv import SafeCsvItemExporter
 
 
@@ -35,7 +37,23 @@ def to_parquet(items: list[dict[str, Any]], **options: Any) -> list[dict[str, An
 
 @pytest.mark.parametrize(
     "title",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "\uff1dcmd", '=HYPERLINK("x")'],
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "=cmd|' /C calc'!A0",
+        "\uff1dcmd",
+        '=HYPERLINK("x")',
+        " =1",
+        "\ufeff=1",
+        "\xa0\u3000@x",
+        "|cmd",
+        "%0A",
+    ],
 )
 def test_no_cell_is_a_formula(title: str) -> None:
     [row] = to_csv({"title": title})
@@ -45,6 +63,24 @@ def test_no_cell_is_a_formula(title: str) -> None:
 def test_other_cells_are_as_they_were() -> None:
     [row] = to_csv({"title": 'a "b", c\nd', "depth": -1, "tags": ["a", "b"], "more": {"a": 1}, "no": None})
     assert row == {"title": 'a "b", c\nd', "depth": "-1", "tags": "a,b", "more": '{"a": 1}', "no": ""}
+
+
+def test_chosen_columns_are_named_even_without_rows() -> None:
+    file = io.BytesIO()
+    exporter = SafeCsvItemExporter(file, fields_to_export=["url", "title"])
+    exporter.start_exporting()
+    exporter.finish_exporting()
+    assert file.getvalue() == b"url,title\r\n"
+
+
+def test_json_lines_are_strict_utf8() -> None:
+    file = io.BytesIO()
+    exporter = make_exporter("jsonl", file, ["title"], {})
+    exporter.start_exporting()
+    for title in ("Привет", "a\ud800b"):
+        exporter.export_item({"title": title})
+    exporter.finish_exporting()
+    assert file.getvalue().decode() == '{"title": "Привет"}\n{"title": "a?b"}\n'
 
 
 def test_a_list_cannot_hide_a_formula() -> None:
@@ -57,6 +93,33 @@ def test_parquet_keeps_types() -> None:
         {"url": "a", "depth": 1, "score": 0.5, "tags": ["x"], "ok": True, "more": {"b": [1]}, "none": None, "e": []}
     ]
     assert to_parquet(items) == [{**items[0], "more": '{"b": [1]}'}]
+
+
+def test_parquet_types_can_be_given() -> None:
+    file = io.BytesIO()
+    types = {"fetched_at": datetime, "depth": int, "tags": list, "title": str}
+    exporter = ParquetItemExporter(file, fields_to_export=[*types], types=types)
+    exporter.start_exporting()
+    exporter.export_item({"fetched_at": "2026-01-31T12:00:00.250Z", "depth": 2, "tags": [], "title": ""})
+    exporter.export_item({"fetched_at": ""})
+    exporter.finish_exporting()
+    table = pyarrow.parquet.read_table(io.BytesIO(file.getvalue()))
+    assert [str(kind) for kind in table.schema.types] == [
+        "timestamp[ms, tz=UTC]", "int64", "list<element: string>", "string",
+    ]  # fmt: skip
+    times = table.column("fetched_at").to_pylist()
+    assert times == [datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC), None]
+
+
+def test_parquet_of_large_bodies_is_written_in_parts() -> None:
+    file = io.BytesIO()
+    exporter = ParquetItemExporter(file)
+    exporter.start_exporting()
+    for _ in range(20):
+        exporter.export_item({"html": "x" * (BYTES_AT_ONCE // 8)})
+    exporter.finish_exporting()
+    metadata = pyarrow.parquet.ParquetFile(io.BytesIO(file.getvalue())).metadata
+    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [8, 8, 4]
 
 
 def test_parquet_of_many_rows_with_gaps() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from crawler.errors import ConfigurationError
-from crawler.export.pages import OF_BODY, OF_INFO, OF_TEXT, ON_REQUEST, USUAL, PageRows, choose_fields, tell_time
+from crawler.export.pages import OF_BODY, OF_INFO, OF_TEXT, ON_REQUEST, TYPES, USUAL, PageRows, choose_fields, tell_time
+from crawler.search.query import Filters
 from crawler.storage.opening import StoreConfig
 from crawler.storage.store import Store
 from tests.storage.stores import DAY, NOON, configure, in_loop, make_link, make_page, opened
@@ -27,7 +28,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> StoreConfig:
 
 
 async def rows_of(store: Store, fields: str = "", **which: Any) -> list[dict[str, Any]]:
-    return [row async for row in PageRows(store, choose_fields(fields)).read(**which)]
+    return [row async for row in PageRows(store, choose_fields(fields)).read(Filters(**which))]
 
 
 @in_loop
@@ -67,8 +68,26 @@ async def test_every_version_has_its_own_body(config):
         found = sorted((row["fetched_at"], row["title"]) for row in rows)
         assert [title for _, title in found] == ["first", "second", "first", "third"]
         assert [row["title"] for row in await rows_of(store, "title", crawl="other")] == ["third"]
-        assert [row["title"] for row in await rows_of(store, "title", since_day="2023-11-16")] == ["third"]
-        assert await rows_of(store, since_day="2024-01-01") == []
+        assert [row["title"] for row in await rows_of(store, "title", after_ms=NOON + 10)] == ["third"]
+        assert [row["title"] for row in await rows_of(store, "title", before_ms=NOON + 5)] == ["first"]
+        assert await rows_of(store, after_ms=NOON + 2 * DAY) == []
+
+
+@in_loop
+async def test_pages_are_chosen_by_host_and_language(tmp_path):
+    async with opened(configure(tmp_path / "store", tmp_path)) as store:
+        await store.put([
+            make_page("https://docs.a.example/", b'<html lang="de-AT"><p>x'),
+            make_page("https://a.example:8443/", b'<html lang="fr"><p>x'),
+            make_page("https://nota.example/", b'<html lang="de"><p>x'),
+        ])  # fmt: skip
+
+        async def found(**which: Any) -> set[str]:
+            return {row["url"] for row in await rows_of(store, "url", **which)}
+
+        assert await found(hosts=("a.example",)) == {"https://docs.a.example/", "https://a.example:8443/"}
+        assert await found(languages=("de",)) == {"https://docs.a.example/", "https://nota.example/"}
+        assert await found(hosts=("a.example",), languages=("de", "it")) == {"https://docs.a.example/"}
 
 
 @in_loop
@@ -99,7 +118,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(tmp_path):
 
 
 def test_every_field_has_a_source():
-    assert OF_INFO.keys() | OF_BODY.keys() | OF_TEXT.keys() == set(USUAL + ON_REQUEST)
+    assert OF_INFO.keys() | OF_BODY.keys() | OF_TEXT.keys() == TYPES.keys() == set(USUAL + ON_REQUEST)
 
 
 def test_fields_are_chosen_in_their_order_and_bad_names_are_told():
