@@ -14,7 +14,7 @@ from crawler.search.query import AllOf, AnyOf, Not, Part, Phrase, Word
 from crawler.search.ranking import DEFAULT_LANGUAGE, fuzzy_distance
 from crawler.search.spelling import distance
 
-MOST_MATCHES = 500  # of one word in one text: by then the best place is known
+MOST_MATCHES = 2500  # of one word in one text: by then the best place is known
 SHORTEST_STEM = 3
 
 LETTER = r"[^\W_]"
