@@ -78,6 +78,7 @@ def test_text_means(text, part):
         ("x site:LOCALHOST.:8080", Filters(hosts=("localhost:8080",))),
         ("x site:a.org:443 site:https://b.org:443/ site:c.org:80", Filters(hosts=("a.org", "b.org", "c.org"))),
         ("x site:[::1]:8080", Filters(hosts=("[::1]:8080",))),
+        ("x site:2001:DB8::1", Filters(hosts=("[2001:db8::1]",))),
         ("site:a.org OR site:b.org x", Filters(hosts=("a.org", "b.org"))),
         ("x -site:a.org", Filters(not_hosts=("a.org",))),
         ("x lang:DE lang:fr", Filters(languages=("de", "fr"))),
