@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.search.analysis import language_of
+from crawler.search.analysis import language_of, title_analyzer
 from crawler.search.document import Document
 from crawler.search.query import FIELDS
 from crawler.search.ranking import DEFAULT_LANGUAGE, STEMMED_FIELDS
@@ -147,7 +147,7 @@ def list_words(document: Document) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """As the analyser folds: lower case, no accents."""
+    """As the analyser folds: lower case, and no accents of Latin letters. Those of others make other letters."""
     if not text.isascii():
-        text = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+        text = "".join(title_analyzer().analyze(unicodedata.normalize("NFC", text).replace("\u0130", "I")))
     return " ".join(text.lower().split())

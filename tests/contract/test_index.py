@@ -539,6 +539,17 @@ def test_completions_are_the_commonest_words_and_titles(open_index):
     asyncio.run(work())
 
 
+def test_completions_and_corrections_keep_what_is_no_accent(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            await fill(index, *(page(f"p{n}", title=f"What’s {n}", content="поисковый 서울특별시") for n in range(20)))
+            assert await index.complete("поиск", 5) == ["поисковый"]
+            assert await index.complete("What's 1", 1) == ["What’s 1"]
+            assert await index.correct(["поисквый", "поисковый"]) == {"поисквый": "поисковый"}
+
+    asyncio.run(work())
+
+
 def test_misspelt_words_are_corrected_to_common_ones(open_index):
     async def work() -> None:
         async with open_index() as index:
