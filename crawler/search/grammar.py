@@ -7,7 +7,8 @@
     -draft  NOT draft       without this word; in front of a phrase or a group too. --amend is the word amend
     title:git url:"2026/01" in this field: title description keywords headings content anchors url
     asynchronus~            words that are nearly so
-    asyn*  w?ld             any letters, any one letter; two letters at least must be there. A ? at the end is none
+    asyn*  w?ld             any letters, any one letter; two letters at least must be there, and one word may begin with
+                            a *. A ? at the end is none
     red OR green            either; binds its neighbours: a red OR green is a (red OR green)
     (red green) OR blue     groups
     site:python.org         this host and those below; -site: without them. site:localhost:8080 this port only
