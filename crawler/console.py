@@ -7,6 +7,7 @@ finds in that package for a command.
 import argparse
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ from crawler.frontier.frontier import Frontier
 
 FAILED = 1
 MISUSED = 2
+# Letters that JSON need not escape and terminals obey: more controls, and what turns the direction of text around.
+OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 INTERRUPTED = 130  # as a shell has it: 128 and the number of SIGINT
 
 
@@ -100,7 +103,8 @@ def file_path(text: str) -> Path:
 
 
 def print_json(value: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    print(OBEYED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text))
 
 
 def terminal() -> Console:

@@ -40,7 +40,7 @@ def separate(text: str) -> str:
 
 
 def _pairs(match: re.Match[str]) -> str:
-    run = match[0]
+    run = unicodedata.normalize("NFKC", match[0])  # ｶﾅ is カナ
     if len(run) == 1:
         return f" {run} "
     return f" {' '.join(run[at : at + 2] for at in range(len(run) - 1))} "
@@ -77,5 +77,6 @@ def terms_of(text: str, language: str = "") -> list[str]:
 
 def fold(literal: str) -> str:
     """The one term that this is, or "" if it is several or none."""
+    literal = unicodedata.normalize("NFC", literal)  # an accent that stands by itself is no letter
     terms = terms_of(literal)
     return terms[0] if len(terms) == 1 and literal.isalnum() else ""

@@ -28,10 +28,13 @@ from crawler.search.ranking import (
 
 Clause = dict[str, Any]
 
+BM25_SCALE = 2.2  # of tantivy's scores to Lucene's: constant scores must be in the same proportion to them
+PAIRED = "cjk"  # the suffix of the fields that hold pairs of characters
+
 TOTAL_LIMIT = 100_000  # hits are counted up to here; beyond, the total is a lower bound
 MOST_WORDS = 100
 MOST_OPEN_WORDS = 16  # wildcards, prefixes and fuzzy words: each may stand for thousands
-EXPANSIONS = 32  # words that a fuzzy one may stand for
+EXPANSIONS = 100  # words that a fuzzy one may stand for
 MOST_CLAUSES = 900  # servers refuse a query of 1024
 
 
@@ -127,17 +130,19 @@ def build_word(word: Word, languages: Sequence[str]) -> Clause:
     fields = weigh(word.field)
     if CJK.search(word.text):
         # Characters are terms: there is nothing for a wildcard or a distance to work on.
-        return _ask_exactly(word.text.strip("*?"), fields, languages)
+        return _ask_ideographs(word.text.strip("*?"), fields, languages)
     match word.kind:
         case "exact":
             return _ask_exactly(word.text, fields, languages)
         case "fuzzy":
-            distance = fuzzy_distance(fold(word.text) or word.text)
+            exact, term = _ask_exactly(word.text, fields, languages), fold(word.text)
+            if not term:  # it is several to the engines: each would be looked for by itself, and near to everything
+                return exact
             similar: Clause = {
-                "query": word.text, "operator": "and", "fuzziness": distance, "max_expansions": EXPANSIONS,
+                "query": term, "operator": "and", "fuzziness": fuzzy_distance(term), "max_expansions": EXPANSIONS,
             }  # fmt: skip
             variants = _ask_each("match", fields, similar)
-            return _best_of([_ask_exactly(word.text, fields, languages), *variants])
+            return _best_of([exact, *variants])
         case "prefix":
             return _ask_pattern(f"{word.text}*", fields)
         case "wildcard":
@@ -162,15 +167,24 @@ def _ask_exactly(text: str, fields: dict[str, float], languages: Sequence[str]) 
     return _ask_phrase(text, fields | stems)
 
 
+def _ask_ideographs(text: str, fields: dict[str, float], languages: Sequence[str]) -> Clause:
+    if len(text) > 1 or PAIRED not in languages:
+        return _ask_exactly(text, fields, languages)
+    # Kana and syllables of Korean are no terms by themselves, but parts of pairs.
+    pairs = {f"{name}_{PAIRED}": weight for name, weight in fields.items() if name in STEMMED_FIELDS}
+    among = _ask_each("regexp", pairs, {"value": f".?{re.escape(text)}.?"}, 1.0)
+    return _best_of([_ask_exactly(text, fields, languages), *among])
+
+
 def _ask_phrase(text: str, fields: dict[str, float]) -> Clause:
     weighed = [f"{name}^{weight:g}" for name, weight in fields.items()]
     return {"multi_match": {"query": text, "type": "phrase", "fields": weighed, "tie_breaker": TIE_BREAKER}}
 
 
-def _ask_each(kind: str, fields: dict[str, float], options: Clause) -> list[Clause]:
+def _ask_each(kind: str, fields: dict[str, float], options: Clause, share: float = VARIANT_SHARE) -> list[Clause]:
     """Of words that only resemble what was asked for: each field gives a constant score, as in the embedded engine."""
     return [
-        {"constant_score": {"filter": {kind: {name: options}}, "boost": weight * VARIANT_SHARE}}
+        {"constant_score": {"filter": {kind: {name: options}}, "boost": weight * share / BM25_SCALE}}
         for name, weight in fields.items()
     ]
 

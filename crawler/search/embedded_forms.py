@@ -7,7 +7,7 @@ less than a millisecond.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import tantivy
@@ -19,6 +19,7 @@ MOST_FORMS = 10  # of a word, the commonest
 MOST_LOOKED_AT = 2000  # words that begin alike, the commonest
 SHORTEST_BEGINNING = 2  # letters: with fewer, half of the dictionary would have to be looked at
 WHOLE_BEGINNING = 3  # of a longer one the last letter may change: happy, happiness
+CHANGING = ("e", "i", "y")  # these may in a short one too: use, using
 LONGEST_WORD = 30  # letters: what is longer has no forms
 # Articles and prepositions that are written as one with a word, and that its stem is without.
 PREFIXES = {"ar": ("ال", "بال", "كال", "لل", "و", "ب", "ف")}
@@ -35,26 +36,27 @@ class Forms:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
-        self._found: dict[tuple[str, tuple[str, ...]], list[Form]] = {}
+        self._found: dict[tuple[str, str], list[Form]] = {}
 
-    def find(self, term: str, languages: Sequence[str]) -> list[Form]:
-        """Without the term itself."""
+    def find(self, term: str, language: str) -> list[Form]:
+        """Without the term itself. They mean the same on pages of this language, and on no others: ``Kind`` is a form
+        of ``Kinder``, and a word of English.
+        """
         if not _is_word(term):
             return []
-        asked = (term, tuple(languages))
+        asked = (term, language)
         found = self._found.get(asked)
         if found is None:
             if len(self._found) >= _MOST_KEPT:
                 self._found.clear()
-            found = self._found[asked] = self._find(term, languages)
+            found = self._found[asked] = self._find(term, language)
         return found
 
-    def _find(self, term: str, languages: Sequence[str]) -> list[Form]:
+    def _find(self, term: str, language: str) -> list[Form]:
         counts: dict[str, int] = {}
-        for language in languages:
-            [stem] = _stems([term], language)
-            for beginning in _beginnings(term, stem, language):
-                counts |= self._alike(beginning, stem, language)
+        [stem] = _stems([term], language)
+        for beginning in _beginnings(term, stem, language):
+            counts |= self._alike(beginning, stem, language)
         counts.pop(term, None)
         if not counts:
             return []
@@ -81,7 +83,8 @@ def _stems(words: Iterable[str], language: str) -> list[str]:
 def _beginnings(term: str, stem: str, language: str) -> Iterator[str]:
     """What the forms of a word begin with."""
     common = next(at for at in range(len(term), -1, -1) if stem.startswith(term[:at]))
-    beginning = term[: common - 1] if common > WHOLE_BEGINNING else term[:common]
+    may_change = common > WHOLE_BEGINNING or term[:common].endswith(CHANGING)
+    beginning = term[: common - 1] if may_change else term[:common]
     if len(beginning) >= SHORTEST_BEGINNING:
         yield beginning
     elif len(stem) >= SHORTEST_BEGINNING:

@@ -13,10 +13,11 @@ from tantivy import FieldType, Occur
 from tantivy import Query as Tantivy
 
 from crawler.search.analysis import CJK, STEMMERS, fold, language_of, terms_of
-from crawler.search.embedded_forms import FIELD, Forms
+from crawler.search.embedded_forms import FIELD, Form, Forms
 from crawler.search.embedded_schema import STEMMED_FIELDS, schema
 from crawler.search.query import AllOf, AnyOf, Filters, Not, Part, Phrase, Query, Word
 from crawler.search.ranking import (
+    DEFAULT_LANGUAGE,
     JOINED,
     MOST_TOGETHER,
     STEM_SHARE,
@@ -28,17 +29,20 @@ from crawler.search.ranking import (
     weigh,
 )
 
+MOST_STEM_LANGUAGES = 6  # each adds terms to every word of a query
 LATEST_MS = 2**63 - 1
 NOTHING = Tantivy.empty_query()
 
 
 class QueryBuilder:
-    """``languages``: those whose stems are looked for, because the index has pages in them."""
+    """``languages``: of the pages of the index, the commonest first."""
 
     def __init__(self, searcher: tantivy.Searcher, forms: Forms, languages: Sequence[str]) -> None:
         self._searcher = searcher
         self._forms = forms
-        self._languages = [language for language in languages if language in STEMMERS]
+        self._pages = languages
+        stemmed = dict.fromkeys(language or DEFAULT_LANGUAGE for language in languages)
+        self._languages = [language for language in stemmed if language in STEMMERS][:MOST_STEM_LANGUAGES]
 
     def build(self, query: Query) -> Tantivy:
         if query.filters.languages:  # of other languages nothing is found anyway
@@ -115,9 +119,18 @@ class QueryBuilder:
                 field = f"{name}_{language}"
                 if len(stemmed) == 1 and self._knows(field, stemmed):
                     options.append(Tantivy.boost_query(self._term(field, stemmed[0], "freq"), weight * STEM_SHARE))
-            for form, share in self._forms.find(terms[0], self._languages) if name == FIELD and len(terms) == 1 else ():
-                options.append(Tantivy.boost_query(self._term(name, form, "freq"), weight * STEM_SHARE * share))
+            for language in self._languages if name == FIELD and len(terms) == 1 else ():
+                if forms := self._forms.find(terms[0], language):
+                    options.append(Tantivy.boost_query(self._among_forms(forms, language), weight * STEM_SHARE))
         return _best_of(options)
+
+    def _among_forms(self, forms: list[Form], language: str) -> Tantivy:
+        """On pages of this language: on others the word may be another that is written alike."""
+        asked = _best_of([Tantivy.boost_query(self._term(FIELD, form, "freq"), share) for form, share in forms])
+        own = ["", language] if language == DEFAULT_LANGUAGE else [language]
+        if all(other in own for other in self._pages):
+            return asked
+        return Tantivy.boolean_query([(Occur.Must, asked), (Occur.Must, self._among("lang", own))])
 
     def _fuzzy(self, word: Word) -> Tantivy | None:
         term = fold(word.text)
@@ -228,7 +241,7 @@ def _best_of(options: list[Tantivy], tie_breaker: float = TIE_BREAKER) -> Tantiv
 
 
 def _everything() -> Tantivy:
-    return Tantivy.const_score_query(Tantivy.all_query(), 1.0)
+    return Tantivy.const_score_query(Tantivy.all_query(), 0.0)
 
 
 def _host(host: str) -> str:

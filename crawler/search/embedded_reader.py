@@ -17,7 +17,7 @@ from crawler.search.embedded_schema import decode, schema
 from crawler.search.index import Hit, Hits
 from crawler.search.query import Query
 
-MOST_STEM_LANGUAGES = 6  # of an index, the commonest; each adds terms to every word of a query
+MOST_LANGUAGES = 100  # of an index, the commonest: pages may state any code
 DOCUMENTS_AT_ONCE = 1000  # found, when all are read
 TEXTS_AT_ONCE = 50  # and held in memory: each may have a million characters
 KEYS = 1 << 64
@@ -29,9 +29,7 @@ class Snapshot:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
-        common = searcher.terms_with_prefix("lang", "", limit=MOST_STEM_LANGUAGES)
-        # Pages of no known language are stemmed as English.
-        languages = list(dict.fromkeys(["en", *(code for code, _ in common)]))
+        languages = [language for language, _ in searcher.terms_with_prefix("lang", "", limit=MOST_LANGUAGES)]
         self.builder = QueryBuilder(searcher, Forms(searcher), languages)
 
     def search(self, query: Query) -> Hits:

@@ -13,7 +13,7 @@ from crawler.search.query import FIELDS
 from crawler.search.ranking import DEFAULT_LANGUAGE
 from crawler.search.sites import list_sites
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # Short ones: their stems are indexed, and can be asked to stand together. Of the content see ``embedded_forms.py``.
 STEMMED_FIELDS = ("title", "headings", "anchors")
 LONGEST_TITLE_TERM = 100  # characters; what is typed is shorter

@@ -7,7 +7,8 @@
     -draft  NOT draft       without this word; in front of a phrase or a group too. --amend is the word amend
     title:git url:"2026/01" in this field: title description keywords headings content anchors url
     asynchronus~            words that are nearly so
-    asyn*  w?ld             any letters, any one letter; two letters at least must be there. A ? at the end is none
+    asyn*  w?ld             any letters, any one letter; two letters at least must be there, and one word may begin with
+                            a *. A ? at the end is none
     red OR green            either; binds its neighbours: a red OR green is a (red OR green)
     (red green) OR blue     groups
     site:python.org         this host and those below; -site: without them. site:localhost:8080 this port only
@@ -27,7 +28,7 @@ from crawler.search.restrictions import RESTRICTIONS, Restrictions, combine
 LONGEST_QUERY = 2000  # characters
 MOST_TERMS = 64  # words, in phrases or not
 MOST_WILDCARDS = 8
-MOST_LEADING_STARS = 2  # each is compared with every word of the index, and there may be millions
+MOST_LEADING_STARS = 1  # it is compared with every word of the index: a second of CPU time for a million of them
 MOST_FUZZY = 8
 DEEPEST_GROUP = 8
 FEWEST_LETTERS = 2  # beside a wildcard
@@ -196,7 +197,7 @@ class _Parser:
                 raise BadQuery(f"the search has more than {MOST_WILDCARDS} words with wildcards")
             self._leading_stars += piece.startswith("*")
             if self._leading_stars > MOST_LEADING_STARS:
-                raise BadQuery(f"the search has more than {MOST_LEADING_STARS} words that begin with a *")
+                raise BadQuery("one word of a search may begin with a *, and no more: it takes long to look for")
             is_prefix = piece.endswith("*") and len(letters) == len(piece) - 1
             parts.append(Word(letters, field, "prefix") if is_prefix else Word(piece, field, "wildcard"))
         return _all_of(parts)

@@ -14,8 +14,9 @@ from crawler.search.query import AllOf, AnyOf, Not, Part, Phrase, Word
 from crawler.search.ranking import DEFAULT_LANGUAGE, fuzzy_distance
 from crawler.search.spelling import distance
 
-MOST_MATCHES = 500  # of one word in one text: by then the best place is known
+MOST_MATCHES = 2500  # of one word in one text: by then the best place is known
 SHORTEST_STEM = 3
+CHANGING = ("e", "i", "y")  # the last letter of so short a stem, where it may be another in other forms: use, using
 
 LETTER = r"[^\W_]"
 LETTERS = rf"{LETTER}{{0,40}}"
@@ -87,9 +88,11 @@ class Highlighter:
             return _Finder(re.compile(rf"{LETTER}+"), lambda found: _is_near(term, found, most))
         language = self._language
         stem = stem_of(text, language)
-        head = re.escape(text[: max(min(len(stem) - 1, len(text)), SHORTEST_STEM)])
+        head = text[: max(min(len(stem) - 1, len(text)), SHORTEST_STEM)]
+        if len(head) == SHORTEST_STEM and head.endswith(CHANGING):
+            head = head[:-1]
         is_same: Callable[[str], bool] = lambda found: found == text or stem_of(found, language) == stem  # noqa: E731
-        return _Finder(re.compile(f"{head}{LETTERS}"), is_same)
+        return _Finder(re.compile(f"{re.escape(head)}{LETTERS}"), is_same)
 
 
 def _with_accents(text: str, end: int) -> int:

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from crawler.search.analysis import language_of
+from crawler.search.analysis import language_of, title_analyzer
 from crawler.search.document import Document
 from crawler.search.query import FIELDS
 from crawler.search.ranking import DEFAULT_LANGUAGE, STEMMED_FIELDS
 from crawler.search.sites import list_sites
 
-VERSION = 1  # another mapping, another number: an index of another version is refused
+VERSION = 2  # another mapping, another number: an index of another version is refused
 
 # Snowball's stemmers where there is one, as in the embedded engine; what follows is the servers' own.
 STEMMERS = {
@@ -29,10 +29,18 @@ STEMMERS = {
 }  # fmt: skip
 PAIRS = {"zh": "cjk", "ja": "cjk", "ko": "cjk"}  # written without spaces: indexed as pairs of characters too
 
-# The standard tokenizer keeps pandas.read_csv and don't as one word.
-BREAKERS = [f"\\u{ord(mark):04x}=>\\u0020" for mark in "._:,;'’‘·․‧＇．＿：，"]
+# Marks that the standard tokenizer takes for a part of a word, as in pandas.read_csv, don't, words of Persian, and
+# before a French exclamation mark. Here and in the grammar they separate words.
+MARKS = (
+    "._:,;'\"’‘·․‧＇．＿：，；\u0387\u055f\u05f3\u05f4\u060c\u066c\u202f\u203f\u2040\u2044\u2054\ufe13\ufe33\ufe34\ufe52\ufe55"
+    "\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\ufeff"
+) + "".join(map(chr, range(0x2060, 0x2070)))
+BREAKERS = [f"\\u{ord(mark):04x}=>\\u0020" for mark in MARKS]
 # Accents that stand by themselves, after their letter: the folding filter knows only those that are part of one.
 ACCENTS = [f"\\u{mark:04x}=>" for mark in range(0x0300, 0x0370)]
+# Digits that it takes for none: CO₂, m², ①.
+RAISED = (*"²³¹", *map(chr, range(0x2074, 0x207A)), *map(chr, range(0x2080, 0x208A)), *map(chr, range(0x2460, 0x2474)))
+DIGITS = [f"{digit}=>{unicodedata.normalize('NFKC', digit)}" for digit in RAISED]
 
 TITLE_KEY_CHARACTERS = 120
 VOCABULARY_CHARACTERS = 20_000  # of a page are looked through for words to offer
@@ -84,7 +92,7 @@ def describe_index(*, with_analysis: bool) -> dict[str, Any]:
 
 
 def _describe_analysis() -> dict[str, Any]:
-    base = {"type": "custom", "char_filter": ["breakers"], "tokenizer": "standard"}
+    base = {"type": "custom", "char_filter": ["letters"], "tokenizer": "standard"}
     analyzers: dict[str, Any] = {"words": {**base, "filter": ["lowercase", "asciifolding"]}}
     filters: dict[str, Any] = {}
     for language, stemmer in STEMMERS.items():
@@ -92,8 +100,8 @@ def _describe_analysis() -> dict[str, Any]:
         # Stemmers know the accents of their language: these are folded after, not before.
         analyzers[f"stems_{language}"] = {**base, "filter": ["lowercase", f"stemmer_{language}", "asciifolding"]}
     analyzers["stems_cjk"] = {**base, "filter": ["cjk_width", "lowercase", "cjk_bigram"]}
-    breakers = {"type": "mapping", "mappings": BREAKERS + ACCENTS}
-    return {"analyzer": analyzers, "filter": filters, "char_filter": {"breakers": breakers}}
+    letters = {"type": "mapping", "mappings": BREAKERS + ACCENTS + DIGITS}
+    return {"analyzer": analyzers, "filter": filters, "char_filter": {"letters": letters}}
 
 
 def _describe_bare_analysis() -> dict[str, Any]:
@@ -139,7 +147,7 @@ def list_words(document: Document) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """As the analyser folds: lower case, no accents."""
+    """As the analyser folds: lower case, and no accents of Latin letters. Those of others make other letters."""
     if not text.isascii():
-        text = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+        text = "".join(title_analyzer().analyze(unicodedata.normalize("NFC", text).replace("\u0130", "I")))
     return " ".join(text.lower().split())

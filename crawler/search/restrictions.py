@@ -97,6 +97,8 @@ def read_host(text: str) -> str:
     """As the index writes it: lower case, punycode, with a port only if that is not the usual one. A URL will do."""
     host = text.partition("://")[2] or text
     host = re.split(r"[/?#]", host)[0].removeprefix("*").strip(".")
+    if host.count(":") > 1 and "[" not in host:  # an IPv6 address as people write it
+        host = f"[{host}]"
     try:
         url = ada_url.URL(f"http://{host}/") if host and "@" not in host else None
     except ValueError:

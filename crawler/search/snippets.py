@@ -56,21 +56,21 @@ def plain(text: str) -> str:
 
 def _choose(matches: list[Match], words: int) -> tuple[int, int, int]:
     """How many different words are in the best stretch, and where that begins and ends: the one with the most different
-    words in it, and among those the one with the most words.
+    words in it, and among those where they stand closest, or where a single one comes most often.
     """
-    best, first = (0, 0, 0), 0
-    counts = [0] * words
-    different = start = end = 0
+    best, first = (0, 0, 0, 0), 0
+    latest = [-1] * words  # where each of them was seen last
+    start = end = 0
     for last, match in enumerate(matches):
-        different += not counts[match.word]
-        counts[match.word] += 1
-        while match.end - matches[first].start > SNIPPET_LENGTH and first < last:
-            counts[matches[first].word] -= 1
-            different -= not counts[matches[first].word]
+        latest[match.word] = match.start
+        low = min(match.end - SNIPPET_LENGTH, match.start)
+        while matches[first].start < low:
             first += 1
-        rank = (different, last - first, -first)
-        if rank > best:
-            best, start, end = rank, matches[first].start, match.end
+        inside = [place for place in latest if place >= max(low, 0)]
+        begin = min(inside) if len(inside) > 1 else matches[first].start
+        rank = (len(inside), begin - match.end if len(inside) > 1 else 0, last - first, -first)
+        if rank > best or not end:
+            best, start, end = rank, begin, match.end
     return best[0], start, end
 
 

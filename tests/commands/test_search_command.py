@@ -30,7 +30,12 @@ def index_url(tmp_path_factory):
             host="git.example",
         ),
         page(
-            "evil", title=f"Hostile {attack}", content=f"hostile words {attack}", lang="de", fetched_at=T0 + 86_400_000
+            "evil",
+            title=f"Hostile {attack}",
+            content=f"hostile words {attack}",
+            lang="de",
+            fetched_at=T0 + 86_400_000,
+            host="\x9b2J\u202e.example",
         ),
         *(page(f"w{n}", content="asynchronous generator", crawl="c2") for n in range(20)),
     ]
@@ -73,7 +78,10 @@ def test_a_hostile_page_cannot_reach_the_terminal(ask):
     assert "<script>alert(1)</script>" in found  # text, as the page has it
     assert "[bold]x[/bold]" in found
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", found)
-    [result] = json.loads(ask("hostile", "--json"))["results"]
+    printed = ask("hostile", "--json")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", printed)
+    [result] = json.loads(printed)["results"]
+    assert result["host"] == "\x9b2J\u202e.example"
     assert "<script" not in result["snippet"] + result["title_html"]
 
 

@@ -52,8 +52,13 @@ INDEX_ENGINES = [
 
 # The Elasticsearch that Maven Central has (engine_server.py) comes without the module that these need.
 NEED_ANALYSIS = {
+    "test_a_short_stem_may_lose_its_last_letter",
+    "test_accents_that_stand_by_themselves_are_no_letters",
     "test_case_and_accents_do_not_matter",
+    "test_half_width_letters_and_syllables_of_korean_are_found",
     "test_stems_are_found_by_the_language_of_the_page",
+    "test_stems_are_found_on_pages_of_their_language_only",
+    "test_what_separates_words",
     "test_names_with_punctuation_are_words_beside_each_other",
 }
 

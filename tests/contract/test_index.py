@@ -102,6 +102,36 @@ def test_stems_are_found_by_the_language_of_the_page(searched):
     assert houses == ["de"]
 
 
+def test_stems_are_found_on_pages_of_their_language_only(searched):
+    """The German stems of "pointer" and of "Kinder" are other words of English."""
+    documents = [
+        page("child", lang="de", content="ein Kind"),
+        page("kind", lang="en", content="of this kind and no other point"),
+        page("none", content="one of the pointers"),
+    ]
+    assert searched(documents, Word("Kinder"), Word("pointer"), Word("Kinds", "title")) == [["child"], ["none"], []]
+
+
+def test_a_short_stem_may_lose_its_last_letter(searched):
+    documents = [page("use", content="use it"), page("using", content="using it"), page("user", content="the user")]
+    [ids] = searched(documents, Word("used"))
+    assert sorted(ids) == ["use", "using"]
+
+
+def test_what_separates_words(searched):
+    documents = [
+        page("fa", lang="fa", content="می\u200cخواهم کتاب\u200cها را"),
+        page("fr", lang="fr", content="Quel été\u202f! Mille: 1\u202f000"),
+        page("he", lang="he", content='זה צה"ל'),
+        page("en", content="CO₂ of 20 m² ①"),
+    ]
+    answers = searched(
+        documents, Word("خواهم"), Phrase(("کتاب", "ها")), Word("ete"), Phrase(("1", "000")), Phrase(("צה", "ל")),
+        Word("co2"), Word("CO₂"), Word("m²"), Word("m"),
+    )  # fmt: skip
+    assert answers == [["fa"], ["fa"], ["fr"], ["fr"], ["he"], ["en"], ["en"], ["en"], []]
+
+
 def test_names_with_punctuation_are_words_beside_each_other(searched):
     documents = [page("a", content="Call pandas.read_csv(path) first"), page("b", content="csv, then read it")]
     part, whole, dotted = searched(documents, Word("csv"), Phrase(("read", "csv")), Phrase(("pandas", "read")))
@@ -113,6 +143,12 @@ def test_text_without_spaces_is_found(searched):
     documents = [page("ja", lang="ja", content="東京都に住んでいます"), page("zh", lang="zh", title="北京大学")]
     assert searched(documents, Word("東京"), Word("京都"), Word("大学"), Word("東大")) == [["ja"], ["ja"], ["zh"], []]
     assert searched(documents, Word("東"), Phrase(("東",)), Phrase(("大",), "title")) == [["ja"], ["ja"], ["zh"]]
+
+
+def test_half_width_letters_and_syllables_of_korean_are_found(searched):
+    documents = [page("ja", lang="ja", content="ﾃﾞｰﾀのｶﾀｶﾅ"), page("ko", lang="ko", content="책을 읽다")]
+    kana, data, book, none = searched(documents, Word("カタカナ"), Word("データ"), Word("책"), Word("글"))
+    assert (kana, data, book, none) == (["ja"], ["ja"], ["ko"], [])
 
 
 def test_all_words_must_match_in_whatever_fields(searched):
@@ -155,6 +191,11 @@ def test_fuzzy_words(searched):
         documents, Word("asyncronuos", kind="fuzzy"), Word("cat", kind="fuzzy"), Word("xyz", kind="fuzzy")
     )
     assert (two, one, too_far) == (["a"], ["b"], [])
+
+
+def test_accents_that_stand_by_themselves_are_no_letters(searched):
+    documents = [page("a", content="naïve"), page("b", content="unrelated words of other pages")]
+    assert searched(documents, Word("nai\u0308ce", kind="fuzzy"), Word("nai\u0308", kind="prefix")) == [["a"], ["a"]]
 
 
 def test_a_word_of_two_letters_has_none_that_are_nearly_so(searched):
@@ -253,6 +294,12 @@ def test_words_that_stand_together_come_first(searched):
     ]
     [ids] = searched(documents, words("list", "comprehension"))
     assert ids == ["together", "apart"]
+
+
+def test_what_is_not_there_does_not_count_for_the_rank(searched):
+    documents = [page("other", content="unrelated"), *(page(f"w{n}", content="word of a page") for n in range(20))]
+    [ids] = searched(documents, AnyOf((Word("page"), Not(Word("page")))))
+    assert "other" not in ids
 
 
 def test_scores_fall(open_index):
@@ -488,6 +535,17 @@ def test_completions_are_the_commonest_words_and_titles(open_index):
             assert len(await index.complete("comp", 1)) == 1
             assert await index.complete("zz", 5) == []
             assert await index.complete("", 5) == []
+
+    asyncio.run(work())
+
+
+def test_completions_and_corrections_keep_what_is_no_accent(open_index):
+    async def work() -> None:
+        async with open_index() as index:
+            await fill(index, *(page(f"p{n}", title=f"What’s {n}", content="поисковый 서울특별시") for n in range(20)))
+            assert await index.complete("поиск", 5) == ["поисковый"]
+            assert await index.complete("What's 1", 1) == ["What’s 1"]
+            assert await index.correct(["поисквый", "поисковый"]) == {"поисквый": "поисковый"}
 
     asyncio.run(work())
 

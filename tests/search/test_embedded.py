@@ -236,7 +236,7 @@ def test_whatever_is_asked_is_answered(filled, queries):
 @pytest.mark.parametrize(
     "text",
     [
-        "*o*r* " * 2 + "w*o*r* " * 6,
+        "*o*r* " + "w*o*r* " * 7,
         "wrods~ " * 8,
         "(((((((a OR b) c) OR d) e) OR f) g)",
         "-a -b -c",

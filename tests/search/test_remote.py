@@ -49,7 +49,7 @@ def test_an_index_of_another_version_is_refused(remote: RemoteEngine, monkeypatc
         async with remote.open():
             pass
         monkeypatch.setattr("crawler.search.remote.VERSION", mapping.VERSION + 1)
-        with pytest.raises(EngineRefused, match=r"has version 1, and this program needs version 2.*--rebuild"):
+        with pytest.raises(EngineRefused, match=f"has version {mapping.VERSION}, and .*--rebuild"):
             async with remote.open():
                 pass
 
@@ -276,13 +276,13 @@ def test_whatever_is_asked_is_answered(remote: RemoteEngine, queries: list[str])
 
 
 @pytest.mark.parametrize(
-    "text", ["*o*r* " * 2 + "w*o*r* " * 6, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "a OR " * 63 + "a",
-             "-a " * 64, '"' + "a " * 64, "ab" * 40 + "*", "*" + "a?" * 40, "東" * 90, "😀 é~ " * 8],
+    "text", ["*o*r* " + "w*o*r* " * 7, "wrods~ " * 8, "(((((((a OR b) c) OR d) e) OR f) g)", "a OR " * 63 + "a",
+             "-a " * 64, '"' + "a " * 64, "ab" * 40 + "*", "*" + "a?" * 40, "東" * 90, "か " * 64, "😀 é~ " * 8],
 )  # fmt: skip
 def test_the_dearest_searches_are_answered(remote: RemoteEngine, text: str):
     async def work() -> None:
         async with remote.open() as index:
-            languages = list(mapping.STEMMERS)
+            languages = [*mapping.STEMMERS, "ja", "ja"]  # that is the commonest, and the first to be asked
             await index.write([page(f"p{n}", content="some words", lang=code) for n, code in enumerate(languages)])
             await index.refresh()
             assert (await index.search(parse(text))).total >= 0

@@ -25,6 +25,8 @@ def show(text: str, query: str, lang: str = "en") -> str:
         ("A word here.", "word", "A <mark>word</mark> here."),
         ("A WORD, wordy", "word", "A <mark>WORD</mark>, wordy"),
         ("crawled while crawling crawlers", "crawl", "<mark>crawled</mark> while <mark>crawling</mark> crawlers"),
+        ("used by using it", "use", "<mark>used</mark> by <mark>using</mark> it"),
+        ("tries to try", "try", "<mark>tries</mark> to <mark>try</mark>"),
         ("Ein Café", "cafe", "Ein <mark>Café</mark>"),
         ("a cafe", "café", "a <mark>cafe</mark>"),
         ("Ein cafe\u0301 hier", "café", "Ein <mark>café</mark> hier"),

@@ -1,7 +1,7 @@
 """Which word was meant?"""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.search.spelling import best_correction, distance, edits
@@ -18,6 +18,7 @@ def test_distance(one, other, far):
 
 
 @given(st.text("abc", min_size=4, max_size=8))
+@settings(deadline=None)
 def test_edits_are_one_away(word):
     assert {distance(word, other, 2) for other in edits(word)} == {1}
 
