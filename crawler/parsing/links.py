@@ -30,7 +30,7 @@ _NOT_VOUCHED_FOR = frozenset({"nofollow", "ugc", "sponsored"})
 
 @dataclass(slots=True)
 class Found:
-    base: str = ""
+    base: str | None = None  # of the first that there is, even if it is empty
     hrefs: dict[str, None] = field(default_factory=dict)  # each text once, because menus repeat
     refused: dict[str, None] = field(default_factory=dict)
     canonicals: list[str] = field(default_factory=list)
@@ -51,12 +51,13 @@ def find(nodes: Iterable[LexborNode], obey: Obedience) -> Found:
             rel = attributes.get("rel")
             if rel and follows_vouched and not _NOT_VOUCHED_FOR.isdisjoint(rel.lower().split()):
                 into = found.refused
-            href = attributes["href"]
+            href = attributes.get("href") or attributes.get("xlink:href")  # of a drawing, which the selector finds too
         elif tag == "meta":
             _add_meta(found, attributes, obey)
             continue
         elif tag == "base":
-            found.base = found.base or attributes["href"] or ""
+            if found.base is None:
+                found.base = attributes.get("href") or ""
             continue
         elif tag == "link":
             if obey.canonical:
@@ -96,7 +97,7 @@ def find_other(hrefs: list[str], base: str, url: str) -> Url | None:
         return None
 
 
-def join_base(url: str, base: str) -> str:
+def join_base(url: str, base: str | None) -> str:
     if not base:
         return url
     try:
