@@ -21,10 +21,14 @@ MAX_METAS = 300  # of one page; real ones have some dozens
 
 INTERESTING = (
     "a[href],area[href],iframe[src],frame[src],base[href],meta[content],head>link[rel~=canonical i][href],"
-    "script[type='application/ld+json' i]"
+    "script[type^='application/ld+json' i]"
 )
 HTML_SPACE = " \t\n\r\f"
 _NOWHERE = re.compile(r"#|(?:javascript|mailto|tel|data|sms|about|blob):", re.IGNORECASE)
+# As browsers read it: seconds, something between, and the address, in quotes or not.
+_REFRESH = re.compile(
+    r"""\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(?:"([^"]*+)|'([^']*+)|(\S.*+))""", re.IGNORECASE | re.DOTALL
+)
 _NOT_VOUCHED_FOR = frozenset({"nofollow", "ugc", "sponsored"})
 
 
@@ -83,6 +87,10 @@ def _add_meta(found: Found, attributes: Mapping[str, str | None], obey: Obedienc
         found.wishes.add(content)
     if len(found.metas) < MAX_METAS:
         # RDFa says property where HTML says name, microdata itemprop, and what could be a header http-equiv.
+        if (attributes.get("http-equiv") or "").strip().lower() == "refresh" and (to := _REFRESH.match(content)):
+            href = (to[1] or to[2] or to[3] or "").strip(HTML_SPACE)
+            if href and not _NOWHERE.match(href):
+                found.hrefs[href] = None
         for called in (name, *(attributes.get(key) for key in ("property", "itemprop", "http-equiv"))):
             if called:
                 found.metas.append((called.strip().lower(), content))

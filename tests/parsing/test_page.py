@@ -119,6 +119,24 @@ def test_base(base, expected):
     assert len(found) == 2
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0; url=/moved", ["https://example.com/moved"]),
+        ("0.5,URL = 'https://b.org/x y' ", ["https://b.org/x%20y"]),
+        ('3;url="next.html"', ["https://example.com/a/next.html"]),
+        ("0 /moved", ["https://example.com/moved"]),
+        ("5", []),
+        ("5; url=", []),
+        ("0; url=javascript:x", []),
+        ("x; url=/moved", []),
+    ],
+)
+def test_a_page_that_sends_its_readers_on_leads_there(content, expected):
+    escaped = content.replace("'", "&#39;")
+    assert links_of(f"<meta http-equiv=Refresh content='{escaped}'>") == expected
+
+
 def test_links_in_markup_that_is_not_content():
     html = "<!-- <a href=/a> --><script>'<a href=/b>'</script><textarea><a href=/c></textarea><noscript><a href=/d>"
     assert links_of(html) == ["https://example.com/d"]
