@@ -144,7 +144,7 @@ SKIP_EXTENSIONS = [
 # A response of another type is not read; with [] all are. "text/*" is a family. One that names no type is read.
 ALLOWED_CONTENT_TYPES = [
     "text/html", "application/xhtml+xml", "text/xml", "application/xml", "application/rss+xml", "application/atom+xml",
-    "text/plain",
+    "application/rdf+xml", "text/plain",
 ]  # fmt: skip
 
 # PDF files are fetched and read too: their text is found, and is slow to get at (each has a process of its own).

@@ -3,6 +3,7 @@
 html.py         a page of HTML, from bytes to a Page
 page.py         what is known of a page that was read
 kinds.py        which of the readers fits a response
+xml.py          feeds and other XML (markup.py finds their tags, feeds.py what a feed says)
 plain.py        plain text
 pdf.py          PDF, read by another process (pdf_reader.py)
 
@@ -25,6 +26,7 @@ from crawler.parsing.page import Page
 from crawler.parsing.pdf import parse_pdf
 from crawler.parsing.plain import parse_plain
 from crawler.parsing.similarity import NEAR_BITS, hamming, simhash
+from crawler.parsing.xml import parse_xml
 
 __all__ = [
     "MAX_LINKS",
@@ -42,5 +44,6 @@ __all__ = [
     "parse_page",
     "parse_pdf",
     "parse_plain",
+    "parse_xml",
     "simhash",
 ]

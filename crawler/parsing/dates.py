@@ -23,8 +23,10 @@ _MODIFIED = (
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _COMPACT = re.compile(r"(\d{4})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII)  # 20240506, 2024/05/06
+_DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)  # with dots nobody writes the month first
 _WITH_WORDS = re.compile(
-    r"(?:([a-z]{3})[a-z]*\.? (\d{1,2})|(\d{1,2})\.? ([a-z]{3})[a-z]*\.?),? (\d{4})", re.ASCII | re.I
+    r"(?:[a-z]+, )?(?:([a-z]{3})[a-z]*\.? (\d{1,2})|(\d{1,2})\.? ([a-z]{3})[a-z]*\.?)(?:st|nd|rd|th)?,? (\d{4})",
+    re.ASCII | re.I,
 )
 
 
@@ -46,6 +48,8 @@ def read_ms(text: str) -> int:
     text = text.strip()
     if found := _COMPACT.fullmatch(text):
         text = "-".join(found.groups())
+    elif found := _DAY_FIRST.fullmatch(text):
+        text = "-".join(reversed(found.groups()))
     elif found := _WITH_WORDS.fullmatch(text):
         month, day, day_first, month_second, year = found.groups()
         name = (month or month_second).lower()

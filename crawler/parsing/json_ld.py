@@ -20,6 +20,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f]+")
 _WRAPPING = re.compile(
     r"\s*(?:<!--|(?://|/\*)\s*<!\[CDATA\[\s*(?:\*/)?)\s*|\s*(?:-->|(?://|/\*)\s*\]\]>\s*(?:\*/)?)\s*;?$"
 )
+_LAST_COMMA = re.compile(r",(\s*+[}\]])")
 
 
 def read_json_ld(scripts: Iterable[LexborNode]) -> list[dict[str, Any]]:
@@ -36,15 +37,21 @@ def read_json_ld(scripts: Iterable[LexborNode]) -> list[dict[str, Any]]:
 
 
 def _decode(text: str) -> Any:
-    text = _CONTROLS.sub(" ", text).strip()
+    text = _CONTROLS.sub(" ", text).strip(" \ufeff;")
     if text[:1] not in ("{", "["):
         text = _WRAPPING.sub("", text)
-    try:
-        value = msgspec.json.decode(text)
-    except (ValueError, RecursionError):  # DecodeError and surrogates are ValueErrors
-        return None
+    value = _try(text)
+    if value is None:  # a comma too many is what people leave behind most
+        value = _try(_LAST_COMMA.sub(r"\1", text))
     is_shallow = text.count("{") + text.count("[") <= MAX_DEPTH
     return value if is_shallow or _is_within(value, MAX_DEPTH) else None
+
+
+def _try(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):  # DecodeError and surrogates are ValueErrors
+        return None
 
 
 def _is_within(value: Any, depth: int) -> bool:
@@ -69,7 +76,7 @@ def _flatten(value: Any) -> Iterator[dict[str, Any]]:
             yield from _flatten(one)  # no deeper than MAX_DEPTH
     elif isinstance(value, dict):
         graph = value.get("@graph")
-        if isinstance(graph, list):
+        if isinstance(graph, list | dict):
             yield from _flatten(graph)
         else:
             yield value

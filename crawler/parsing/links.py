@@ -21,16 +21,20 @@ MAX_METAS = 300  # of one page; real ones have some dozens
 
 INTERESTING = (
     "a[href],area[href],iframe[src],frame[src],base[href],meta[content],head>link[rel~=canonical i][href],"
-    "script[type='application/ld+json' i]"
+    "script[type^='application/ld+json' i]"
 )
 HTML_SPACE = " \t\n\r\f"
 _NOWHERE = re.compile(r"#|(?:javascript|mailto|tel|data|sms|about|blob):", re.IGNORECASE)
+# As browsers read it: seconds, something between, and the address, in quotes or not.
+_REFRESH = re.compile(
+    r"""\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(?:"([^"]*+)|'([^']*+)|(\S.*+))""", re.IGNORECASE | re.DOTALL
+)
 _NOT_VOUCHED_FOR = frozenset({"nofollow", "ugc", "sponsored"})
 
 
 @dataclass(slots=True)
 class Found:
-    base: str = ""
+    base: str | None = None  # of the first that there is, even if it is empty
     hrefs: dict[str, None] = field(default_factory=dict)  # each text once, because menus repeat
     refused: dict[str, None] = field(default_factory=dict)
     canonicals: list[str] = field(default_factory=list)
@@ -51,12 +55,13 @@ def find(nodes: Iterable[LexborNode], obey: Obedience) -> Found:
             rel = attributes.get("rel")
             if rel and follows_vouched and not _NOT_VOUCHED_FOR.isdisjoint(rel.lower().split()):
                 into = found.refused
-            href = attributes["href"]
+            href = attributes.get("href") or attributes.get("xlink:href")  # of a drawing, which the selector finds too
         elif tag == "meta":
             _add_meta(found, attributes, obey)
             continue
         elif tag == "base":
-            found.base = found.base or attributes["href"] or ""
+            if found.base is None:
+                found.base = attributes.get("href") or ""
             continue
         elif tag == "link":
             if obey.canonical:
@@ -82,6 +87,10 @@ def _add_meta(found: Found, attributes: Mapping[str, str | None], obey: Obedienc
         found.wishes.add(content)
     if len(found.metas) < MAX_METAS:
         # RDFa says property where HTML says name, microdata itemprop, and what could be a header http-equiv.
+        if (attributes.get("http-equiv") or "").strip().lower() == "refresh" and (to := _REFRESH.match(content)):
+            href = (to[1] or to[2] or to[3] or "").strip(HTML_SPACE)
+            if href and not _NOWHERE.match(href):
+                found.hrefs[href] = None
         for called in (name, *(attributes.get(key) for key in ("property", "itemprop", "http-equiv"))):
             if called:
                 found.metas.append((called.strip().lower(), content))
@@ -96,7 +105,7 @@ def find_other(hrefs: list[str], base: str, url: str) -> Url | None:
         return None
 
 
-def join_base(url: str, base: str) -> str:
+def join_base(url: str, base: str | None) -> str:
     if not base:
         return url
     try:

@@ -77,7 +77,8 @@ def _find_hiding(html: str) -> Iterator[int]:
 def _is_hidden(name: str, attributes: str) -> bool:
     if "hidden" not in attributes and "display" not in attributes:
         return False
-    return _HIDES.search(attributes) is not None and name not in HAVE_NO_END
+    # A body that is hidden waits for a script to show it.
+    return _HIDES.search(attributes) is not None and name not in HAVE_NO_END and name != "body"
 
 
 def unescape(text: str) -> str:

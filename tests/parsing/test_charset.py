@@ -60,13 +60,32 @@ def test_a_page_says_which_charset_it_was_read_in(body, content_type, charset):
     [
         "Größe überall, schöne Häuser und grüne Wälder".encode()[:-1] + b"\xff",  # UTF-8 with a fault
         ("日本" * 1000).encode()[:-1],  # cut within a character
-        b"a\xe9b",  # too little to tell
     ],
 )
 def test_what_cannot_be_told_is_utf_8(body):
     page = parse_page(body, URL)
     assert page.charset == "utf-8"
     assert page.text.count("\ufffd") <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("Un café.", "cp1252"),
+        ("It’s a “quoted” text – with dashes", "cp1252"),
+        ("Déjà vu, café crème, à bientôt, à la carte", "cp1252"),
+        ("El niño comió más de lo que debía; ¿qué pasó después?", "cp1252"),
+        ("Привет, как дела у вас?", "cp1251"),
+    ],
+)
+def test_short_texts(text, codec):
+    page = parse_page(f"<p>{text}</p>".encode(codec), URL)
+    assert (page.text, page.charset) == (text, codec)
+
+
+def test_euc_jp_has_what_browsers_have_in_it():
+    page = parse_page("<p>日本語 ".encode("euc_jp") + b"\xad\xa1", URL, "text/html; charset=euc-jp")
+    assert page.text == "日本語 ①"
 
 
 @pytest.mark.parametrize("declared", ["text/html; charset=utf-8", "text/html; charset=iso-8859-1"])

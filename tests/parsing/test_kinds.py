@@ -25,7 +25,7 @@ URL = "https://example.com/file"
         ("application/octet-stream", b"%PDF-1.4", "pdf"),
         ("Application/PDF; x=y", b"", "pdf"),
         ("text/plain; charset=utf-8", b"<p>", "plain"),
-        ("application/rss+xml", b"<rss>", "html"),
+        ("application/rss+xml", b"<rss>", "xml"),
         ("nonsense", b"", "html"),
     ],
 )

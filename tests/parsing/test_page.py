@@ -108,7 +108,7 @@ def test_meta_robots(meta, follows):
         ("https://cdn.org/d/e", "https://cdn.org/d/x"),
         ("sub/", "https://example.com/a/sub/x"),
         ("https://user:secret@cdn.org/", "https://cdn.org/x"),
-        ("", "https://example.com/second/x"),
+        ("", "https://example.com/a/x"),
         ("javascript:1", "https://example.com/a/x"),
         ("data:,x", "https://example.com/a/x"),
         ("http://[", "https://example.com/a/x"),
@@ -118,6 +118,24 @@ def test_base(base, expected):
     found = links_of(f"<a href=x>1</a><base href='{base}'><base href=/second/><a href=/y>2</a>")
     assert found[0] == expected
     assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0; url=/moved", ["https://example.com/moved"]),
+        ("0.5,URL = 'https://b.org/x y' ", ["https://b.org/x%20y"]),
+        ('3;url="next.html"', ["https://example.com/a/next.html"]),
+        ("0 /moved", ["https://example.com/moved"]),
+        ("5", []),
+        ("5; url=", []),
+        ("0; url=javascript:x", []),
+        ("x; url=/moved", []),
+    ],
+)
+def test_a_page_that_sends_its_readers_on_leads_there(content, expected):
+    escaped = content.replace("'", "&#39;")
+    assert links_of(f"<meta http-equiv=Refresh content='{escaped}'>") == expected
 
 
 def test_links_in_markup_that_is_not_content():
@@ -191,10 +209,11 @@ def test_a_title_has_an_end():
         ("<meta charset=utf-16><title>мир".encode(), "", "мир"),
         ("<meta charset=latin-1><title>мир".encode(), "text/html; charset=utf-8", "мир"),
         ("<meta charset=windows-1251><title>мир".encode("cp1251"), "text/html; charset=nonsense", "мир"),
-        (b"<title>a\xffb\xc3", "", "a\ufffdb\ufffd"),
+        (b"<title>a\xffb\xc3", "", "aÿbÃ"),
         (b"<title>a\xffb", "text/html; charset=utf-8", "a\ufffdb"),
         (b"<title>\x81\x30", "text/html; charset=gb18030", "\ufffd"),
-        (b"<!--" + b"x" * 1100 + b"--><meta charset=cp1251><title>\xff", "", "\ufffd"),
+        (b"<!--" + b"x" * 1100 + b"--><meta charset=cp1251><title>\xff.", "", "я."),
+        (b"<!--" + b"x" * 1100 + "--><meta charset=cp1251><title>мир".encode("cp1251"), "", "мир"),
     ],
 )
 def test_charset(body, content_type, title):
