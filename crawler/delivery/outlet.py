@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 FIRST_PAUSE_SECONDS = 1.0  # between looks at an engine that is away: doubled each time, up to the last
 LAST_PAUSE_SECONDS = 30.0
+SEGMENTS_AT_ONCE = 64  # an outage of a night leaves thousands of small ones, and each that is claimed is an open file
 REJECTED_FILE = "rejected.jsonl"
 
 
@@ -247,11 +248,15 @@ class Outlet(Generic[T]):
         """As many as can be delivered together."""
         claimed: list[Segment] = []
         size_bytes = 0
-        for segment in self._spool.claim():
-            claimed.append(segment)
-            size_bytes += segment.path.stat().st_size
-            if size_bytes >= SEGMENT_BYTES:
-                break
+        try:
+            for segment in self._spool.claim():
+                claimed.append(segment)
+                size_bytes += segment.path.stat().st_size
+                if size_bytes >= SEGMENT_BYTES or len(claimed) >= SEGMENTS_AT_ONCE:
+                    break
+        except BaseException:
+            _release(claimed)
+            raise
         return claimed
 
     def _read(self, segments: Sequence[Segment]) -> tuple[list[T], list[Segment]]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import resource
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -225,6 +227,25 @@ def test_what_follows_a_damage_is_not_deleted(tmp_path: Path) -> None:
     assert engine.taken == [1]
     [aside] = tmp_path.glob("*.aside")
     assert aside.read_bytes() == bytes(damaged)
+
+
+def test_more_segments_than_a_process_may_open_are_delivered(tmp_path: Path) -> None:
+    engine = Engine()
+    spool = Spool(tmp_path, 1 << 20)
+    for number in range(600):
+        spool.append([b"%d" % number])
+        spool.end_segment()
+
+    async def work() -> None:
+        assert await open_outlet(engine, tmp_path).close()
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 100, hard))
+    try:
+        run(work)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert engine.taken == list(range(600))
 
 
 def test_with_one_writer_all_reach_it_whoever_spooled(tmp_path: Path) -> None:
