@@ -17,6 +17,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 from crawler.delivery.batching import Batcher, BatchLimits
 from crawler.delivery.outlet import Outlet
 from crawler.delivery.spool import SpoolFull
+from crawler.errors import EngineError
 from crawler.frontier import engine_hooks
 from crawler.frontier.duplicates import Duplicates, Fingerprint, Found
 from crawler.frontier.leases import GoBack, lease_of
@@ -79,7 +80,7 @@ class KeepPipeline:
                 await outlet.open()
         scheduler = engine.scheduler if engine else None
         if self._config.find_duplicates and isinstance(scheduler, Scheduler):
-            duplicates = Duplicates(scheduler.frontier)
+            duplicates = Duplicates(scheduler.frontier, self._config.kept_in)
             persist = scheduler.frontier.connection.persist
 
             async def keep(pages: list[Fingerprint]) -> list[None]:
@@ -162,10 +163,23 @@ class KeepPipeline:
 
     async def _look_and_deliver(self, kept: Kept) -> None:
         found = await self._looks.put(kept.fingerprint) if self._looks is not None else Found()
+        itself = (kept.fingerprint.id, kept.fingerprint.day)
+        if found.same == itself and not self._config.appends:
+            found = found._replace(same=None)  # fetched again on one day it is the same object, with a later time
+        elif found.is_claimed_again and self._config.appends and await self._is_stored(kept.page.info):
+            found = found._replace(same=itself)
         kept = _link(kept, found)
         await self._deliver(kept)
         if found.is_claimed and self._keeps is not None:
             await self._keeps.put(kept.fingerprint)
+
+    async def _is_stored(self, info: PageInfo) -> bool:
+        """By a worker that died before it said so. Asked after such a crash only."""
+        try:
+            page = await self._store_engine.get(info.key) if self._store_engine is not None else None
+        except EngineError:
+            return False
+        return page is not None and page.info.sha256 == info.sha256
 
     async def _deliver(self, kept: Kept) -> None:
         deliveries = []
