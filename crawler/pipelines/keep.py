@@ -19,6 +19,7 @@ from crawler.delivery.outlet import Outlet
 from crawler.delivery.spool import SpoolFull
 from crawler.errors import EngineError
 from crawler.frontier import engine_hooks
+from crawler.frontier.clock import Clock
 from crawler.frontier.duplicates import Duplicates, Fingerprint, Found
 from crawler.frontier.leases import GoBack, lease_of
 from crawler.frontier.recrawl import UNCHANGED
@@ -61,6 +62,7 @@ class KeepPipeline:
         if self._index_engine is not None:
             self._index = make_index_outlet(self._index_engine, config.spool("index"), config.index_round_seconds)
         self._being_kept: dict[bytes, asyncio.Future[None]] = {}  # bodies, by hash
+        self._clock: Clock | None = None
         self._looks: Batcher[Fingerprint, Found] | None = None
         self._keeps: Batcher[Fingerprint, None] | None = None
 
@@ -79,6 +81,9 @@ class KeepPipeline:
                     outlet.is_stopping = partial(engine_hooks.is_stopping, engine)
                 await outlet.open()
         scheduler = engine.scheduler if engine else None
+        if isinstance(scheduler, Scheduler):
+            self._clock = Clock(scheduler.frontier)
+            await self._clock.now_ms()
         if self._config.find_duplicates and isinstance(scheduler, Scheduler):
             duplicates = Duplicates(scheduler.frontier, self._config.kept_in)
             persist = scheduler.frontier.connection.persist
@@ -93,7 +98,8 @@ class KeepPipeline:
     async def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and not item.page.noindex and not item.get(UNCHANGED):
             try:
-                await self._keep(self._prepare(item))
+                now_ms = await self._clock.now_ms() if self._clock is not None else int(time.time() * 1000)
+                await self._keep(self._prepare(item, now_ms))
             except SpoolFull as error:  # we are to stop, and there is no room for it: it is fetched again, later
                 lease = lease_of(item.response.request)
                 if lease is None:
@@ -118,11 +124,10 @@ class KeepPipeline:
 
     # --- What is kept ----------------------------------------------------------------------------
 
-    def _prepare(self, item: PageItem) -> Kept:
+    def _prepare(self, item: PageItem, now_ms: int) -> Kept:
         response, parsed, body = item.response, item.page, item.response.body
         url = canonicalise(response.url)
         number = url.fingerprint
-        now_ms = int(time.time() * 1000)
         sha256 = hashlib.sha256(body).digest()
         headers = {}
         if self._config.keep_headers:
