@@ -1,8 +1,10 @@
 """WARC files: does warcio read them, and does a crash cost nothing?"""
 
 import dataclasses
+import errno
 import gzip
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -153,6 +155,33 @@ async def test_a_file_that_a_live_process_writes_is_left_alone(root, tmp_path):
         assert len(await listed(first)) == 3
     assert len(list(root.glob("warc/*/*.warc.gz"))) == 2
     assert len(await listed(build_store(config))) == 3
+
+
+@in_loop
+async def test_what_comes_after_somebody_removed_the_files_is_kept(root, tmp_path):
+    page, after = make_page(), make_page("https://a.example/after")
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([page])
+        shutil.rmtree(root)
+        await store.put([page, after])
+    [path] = root.glob("warc/*/*.warc.gz")
+    assert [record[1] for record in read_warc(path)[1:]] == [page.info.url, after.info.url]
+
+
+@in_loop
+async def test_pages_are_safe_when_there_is_no_room_for_the_index_of_a_full_file(root, tmp_path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    pages = [make_page(f"https://a.example/{number}") for number in range(3)]
+    async with opened(configure(root, tmp_path, format="warc", warc_max_bytes=1)) as store:
+        monkeypatch.setattr("crawler.storage.warc_file.finish_index", fail)
+        for page in pages:
+            await store.put([page])  # whoever is told that a page is not safe writes it again
+        monkeypatch.undo()
+        assert await listed(store) == sorted((page.info for page in pages), key=lambda info: info.id)
+    async with opened(configure(root, tmp_path, format="warc")):
+        assert len(list(root.glob("warc/*/*.cdxj"))) == 3
 
 
 @in_loop
