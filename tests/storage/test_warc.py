@@ -1,5 +1,6 @@
 """WARC files: does warcio read them, and does a crash cost nothing?"""
 
+import asyncio
 import dataclasses
 import errno
 import gzip
@@ -13,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawler.errors import Damaged
 from crawler.storage.opening import build_store
+from tests.commands.processes import scrapy
 from tests.storage.killing import put_and_kill
 from tests.storage.proxy import TroubleProxy
 from tests.storage.putting import numbered
@@ -246,10 +248,18 @@ async def test_while_s3_is_away_files_wait_here(s3_server, s3_place, tmp_path):
             await store.put([page])
             proxy.refuse_next = -1
         assert len(waiting(tmp_path)) == 2
+        settings = {
+            "CRAWLER_DATA_DIR": str(tmp_path), "CRAWLER_STORE_FORMAT": "warc", "CRAWLER_S3_ENDPOINT_URL": proxy.url,
+            "CRAWLER_STORE_URL": f"s3://{s3_place.bucket}/{s3_place.prefix}",
+        }  # fmt: skip
+        told = await asyncio.to_thread(scrapy, "embedded:", "spool", "drain", **settings)
+        assert told.returncode == 1
+        assert "503" in told.stdout.replace("\n", "")
         proxy.refuse_next = 0
-        async with opened(ill) as store:
-            assert waiting(tmp_path) == []
-            assert await store.find(page.info.id) == page
+        told = await asyncio.to_thread(scrapy, "embedded:", "spool", "drain", **settings)
+        assert told.returncode == 0, told.stderr
+        assert waiting(tmp_path) == []
+        assert await build_store(ill).find(page.info.id) == page
 
 
 @in_loop
