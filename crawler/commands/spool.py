@@ -72,7 +72,10 @@ class Command(ConsoleCommand):
     def _look(self, config: KeepConfig, name: str, trouble: str) -> dict[str, int | str]:
         spool = config.spool(name)
         rejected = spool.directory / REJECTED_FILE
-        lines = len(rejected.read_text().splitlines()) if rejected.exists() else 0
+        lines = 0
+        if rejected.exists():
+            with rejected.open("rb") as file:
+                lines = sum(1 for _ in file)
         return {
             "for": name,
             "bytes": spool.size_bytes() + (_upload_bytes(config) if name == "store" else 0),

@@ -181,6 +181,22 @@ def test_what_is_rejected_is_set_aside_with_the_error(tmp_path: Path) -> None:
     assert json.loads(line)["error"] == "too odd"
 
 
+def test_the_list_of_what_is_rejected_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.delivery.outlet.MOST_REJECTED_BYTES", 1000)
+    engine = Engine()
+    engine.bad = set(range(200))
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        for start in range(0, 200, 10):
+            await asyncio.gather(*(outlet.put(number, 10) for number in range(start, start + 10)))
+        assert await outlet.close()
+
+    run(work)
+    assert json.loads((tmp_path / REJECTED_FILE).read_text().splitlines()[-1])["name"] == "199"
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5000
+
+
 def test_one_that_breaks_the_client_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     engine = Engine()
     engine.broken = {3}
