@@ -1,6 +1,7 @@
 """``scrapy spool``: what waits on this machine for a store or an index that was away, and its delivery."""
 
 import argparse
+import contextlib
 from typing import Any
 
 from scrapy.exceptions import UsageError
@@ -67,18 +68,31 @@ class Command(ConsoleCommand):
 
     async def _drain_one(self, outlet: Outlet[Any], trouble: dict[str, str]) -> None:
         await outlet.open()
-        if not await outlet.close():
+        if not await outlet.close() or outlet.trouble:
             trouble[outlet.name] = outlet.trouble or "a worker is writing, and delivers it"
 
     def _look(self, config: KeepConfig, name: str, trouble: str) -> dict[str, int | str]:
         spool = config.spool(name)
         rejected = spool.directory / REJECTED_FILE
-        lines = len(rejected.read_text().splitlines()) if rejected.exists() else 0
+        lines = 0
+        if rejected.exists():
+            with rejected.open("rb") as file:
+                lines = sum(1 for _ in file)
         return {
             "for": name,
-            "bytes": spool.size_bytes(),
+            "bytes": spool.size_bytes() + (_upload_bytes(config) if name == "store" else 0),
             "segments": spool.count(),
             "rejected": lines,
             "set_aside": len(list(spool.directory.glob(f"*{ASIDE_SUFFIX}"))),
             "trouble": trouble,
         }
+
+
+def _upload_bytes(config: KeepConfig) -> int:
+    """Of WARC files that wait to be uploaded to S3, or are still written."""
+    total = 0
+    room = config.store.waiting_room
+    for path in room.rglob("*.warc.gz") if room is not None else ():
+        with contextlib.suppress(FileNotFoundError):  # uploaded since
+            total += path.stat().st_size
+    return total

@@ -24,7 +24,10 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 FIRST_PAUSE_SECONDS = 1.0  # between looks at an engine that is away: doubled each time, up to the last
 LAST_PAUSE_SECONDS = 30.0
+SEGMENTS_AT_ONCE = 64  # an outage of a night leaves thousands of small ones, and each that is claimed is an open file
 REJECTED_FILE = "rejected.jsonl"
+OLD_REJECTED_FILE = "rejected.old.jsonl"
+MOST_REJECTED_BYTES = 64 * 1024 * 1024  # then the file becomes the old one: an engine may reject every page of a crawl
 
 
 class Rejected(NamedTuple):
@@ -247,11 +250,15 @@ class Outlet(Generic[T]):
         """As many as can be delivered together."""
         claimed: list[Segment] = []
         size_bytes = 0
-        for segment in self._spool.claim():
-            claimed.append(segment)
-            size_bytes += segment.path.stat().st_size
-            if size_bytes >= SEGMENT_BYTES:
-                break
+        try:
+            for segment in self._spool.claim():
+                claimed.append(segment)
+                size_bytes += segment.path.stat().st_size
+                if size_bytes >= SEGMENT_BYTES or len(claimed) >= SEGMENTS_AT_ONCE:
+                    break
+        except BaseException:
+            _release(claimed)
+            raise
         return claimed
 
     def _read(self, segments: Sequence[Segment]) -> tuple[list[T], list[Segment]]:
@@ -278,6 +285,8 @@ def _release(segments: Sequence[Segment]) -> None:
 
 def _set_aside(path: Path, rejected: Sequence[Rejected]) -> None:
     try:
+        if path.exists() and path.stat().st_size >= MOST_REJECTED_BYTES:
+            path.replace(path.with_name(OLD_REJECTED_FILE))
         with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             for name, error in rejected:
                 file.write(json.dumps({"at": round(time.time(), 3), "name": name, "error": error[:2000]}) + "\n")

@@ -123,7 +123,11 @@ class Spool:
         self._known_bytes += len(packed)
 
     def _open_segment(self) -> int:
+        if self._file is not None and os.fstat(self._file).st_nlink == 0:
+            # Somebody removed it, perhaps with its directory: what is written there is gone when it is closed.
+            self._end_segment()
         if self._file is None:
+            self.directory.mkdir(parents=True, exist_ok=True)
             name = f"{time.time_ns():020}-{os.getpid()}-{next(_numbers)}"
             path = self.directory / f"{name}{SUFFIX}"
             # Locked before it has the name by which others find it: an empty segment without a lock is cleared away.

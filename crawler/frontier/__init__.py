@@ -31,7 +31,7 @@ Of a crawl, in each partition (``{ow:p}:<crawl>:`` stands before each name):
 ``counts``, ``drops``     hash    accepted = queued + leased + done + dead; drops by reason
 ``turns``                 string  msgpack array: credit of each class in the deficit round-robin
 ``state``                 string  ``paused`` or ``draining``; absent while it runs
-``bodies:<bucket>``       hash    hash of a body → id and day of the page that has it, or is about to be kept with it
+``bodies:<store>:<n>``    hash    hash of a body → id and day of the page that has it, or is about to be kept with it
 ``near:<quarter>:<bits>`` string  simhash and id of the newest pages with these 16 bits in this quarter of their simhash
 ``blocked``               set     ``class|host`` with queued URLs of a host that is blocked for good
 ========================= ======= =============================================================================

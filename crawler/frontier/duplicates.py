@@ -5,6 +5,7 @@ Of equal bodies (sha256) one is kept and the others link to it; similar texts (s
 they are. The lists are in Redis, so that all workers of a crawl agree.
 """
 
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,11 +34,14 @@ class Found(NamedTuple):
     same: tuple[int, int] | None = None  # id and day of the page that has this body already
     similar: int | None = None  # id of a page with nearly this text
     is_claimed: bool = False  # it has to be confirmed with ``keep`` once it is kept
+    is_claimed_again: bool = False  # by the page that had claimed it: perhaps it was kept, by a worker that died then
 
 
 class Duplicates:
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: Frontier, store: str = "") -> None:
+        """``store`` is where bodies are kept: what lies in another one cannot be linked to."""
         self._frontier = frontier
+        self._store = f"{zlib.crc32(store.encode()):08x}"
 
     async def look(self, pages: Sequence[Fingerprint]) -> list[Found]:
         bodies = await self._bodies("claim", pages)
@@ -46,7 +50,8 @@ class Duplicates:
             Found(
                 (int.from_bytes(body[:8], "big"), int.from_bytes(body[8:], "big")) if len(body) == 12 else None,
                 similar.get(page.id),
-                is_claimed=body == b"",
+                is_claimed=body in (b"", b"?"),
+                is_claimed_again=body == b"?",
             )
             for page, body in zip(pages, bodies, strict=True)
         ]
@@ -64,7 +69,8 @@ class Duplicates:
             arguments: list[bytes | str | int] = [keys.crawl, act, int(CLAIM_SECONDS * 1000)]
             for at in places:
                 sha256 = pages[at].sha256
-                arguments += [int.from_bytes(sha256[4:8], "big") % BODY_BUCKETS, sha256[:12], pages[at].page]
+                bucket = f"{self._store}:{int.from_bytes(sha256[4:8], 'big') % BODY_BUCKETS}"
+                arguments += [bucket, sha256[:12], pages[at].page]
             found = await self._frontier.connection.run(load_script("bodies"), keys.tag(partition), arguments)
             for at, body in zip(places, found, strict=act == "claim"):
                 answers[at] = body

@@ -48,5 +48,14 @@ class KeepConfig:
         return Spool(self.spool_directory / name, self.spool_bytes, sync=self.sync)
 
     @property
+    def kept_in(self) -> str:
+        return f"{self.store.format} {self.store.place!r}" if self.store_pages else ""
+
+    @property
+    def appends(self) -> bool:
+        """What was written once stays: a page that is fetched again must not bring its body again."""
+        return self.store.format == "warc"
+
+    @property
     def keep_headers(self) -> bool:
         return self.store.format == "warc"

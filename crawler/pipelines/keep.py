@@ -17,7 +17,9 @@ from scrapy.exceptions import DropItem, NotConfigured
 from crawler.delivery.batching import Batcher, BatchLimits
 from crawler.delivery.outlet import Outlet
 from crawler.delivery.spool import SpoolFull
+from crawler.errors import EngineError
 from crawler.frontier import engine_hooks
+from crawler.frontier.clock import Clock
 from crawler.frontier.duplicates import Duplicates, Fingerprint, Found
 from crawler.frontier.leases import GoBack, lease_of
 from crawler.frontier.recrawl import UNCHANGED
@@ -60,6 +62,7 @@ class KeepPipeline:
         if self._index_engine is not None:
             self._index = make_index_outlet(self._index_engine, config.spool("index"), config.index_round_seconds)
         self._being_kept: dict[bytes, asyncio.Future[None]] = {}  # bodies, by hash
+        self._clock: Clock | None = None
         self._looks: Batcher[Fingerprint, Found] | None = None
         self._keeps: Batcher[Fingerprint, None] | None = None
 
@@ -78,8 +81,11 @@ class KeepPipeline:
                     outlet.is_stopping = partial(engine_hooks.is_stopping, engine)
                 await outlet.open()
         scheduler = engine.scheduler if engine else None
+        if isinstance(scheduler, Scheduler):
+            self._clock = Clock(scheduler.frontier)
+            await self._clock.now_ms()
         if self._config.find_duplicates and isinstance(scheduler, Scheduler):
-            duplicates = Duplicates(scheduler.frontier)
+            duplicates = Duplicates(scheduler.frontier, self._config.kept_in)
             persist = scheduler.frontier.connection.persist
 
             async def keep(pages: list[Fingerprint]) -> list[None]:
@@ -92,7 +98,8 @@ class KeepPipeline:
     async def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and not item.page.noindex and not item.get(UNCHANGED):
             try:
-                await self._keep(self._prepare(item))
+                now_ms = await self._clock.now_ms() if self._clock is not None else int(time.time() * 1000)
+                await self._keep(self._prepare(item, now_ms))
             except SpoolFull as error:  # we are to stop, and there is no room for it: it is fetched again, later
                 lease = lease_of(item.response.request)
                 if lease is None:
@@ -117,11 +124,10 @@ class KeepPipeline:
 
     # --- What is kept ----------------------------------------------------------------------------
 
-    def _prepare(self, item: PageItem) -> Kept:
+    def _prepare(self, item: PageItem, now_ms: int) -> Kept:
         response, parsed, body = item.response, item.page, item.response.body
         url = canonicalise(response.url)
         number = url.fingerprint
-        now_ms = int(time.time() * 1000)
         sha256 = hashlib.sha256(body).digest()
         headers = {}
         if self._config.keep_headers:
@@ -162,10 +168,23 @@ class KeepPipeline:
 
     async def _look_and_deliver(self, kept: Kept) -> None:
         found = await self._looks.put(kept.fingerprint) if self._looks is not None else Found()
+        itself = (kept.fingerprint.id, kept.fingerprint.day)
+        if found.same == itself and not self._config.appends:
+            found = found._replace(same=None)  # fetched again on one day it is the same object, with a later time
+        elif found.is_claimed_again and self._config.appends and await self._is_stored(kept.page.info):
+            found = found._replace(same=itself)
         kept = _link(kept, found)
         await self._deliver(kept)
         if found.is_claimed and self._keeps is not None:
             await self._keeps.put(kept.fingerprint)
+
+    async def _is_stored(self, info: PageInfo) -> bool:
+        """By a worker that died before it said so. Asked after such a crash only."""
+        try:
+            page = await self._store_engine.get(info.key) if self._store_engine is not None else None
+        except EngineError:
+            return False
+        return page is not None and page.info.sha256 == info.sha256
 
     async def _deliver(self, kept: Kept) -> None:
         deliveries = []

@@ -38,6 +38,14 @@ class StoreConfig:
         place = self.place
         return str(place) if isinstance(place, Path) else f"s3://{'/'.join(filter(None, (place.bucket, place.prefix)))}"
 
+    @property
+    def waiting_room(self) -> Path | None:
+        """Where WARC files for S3 lie until they are uploaded: one folder for each place they may be meant for."""
+        if self.format != "warc" or isinstance(self.place, Path):
+            return None
+        target = f"{self.place.endpoint_url} {self.place.bucket} {self.place.prefix}"
+        return self.data_dir / "uploads" / hashlib.sha256(target.encode()).hexdigest()[:16]
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         read = SettingsReader(settings)
@@ -66,15 +74,10 @@ def build_store(config: StoreConfig) -> Store:
         return HtmlStore(objects)
     from crawler.storage.warc import WarcStore
 
+    folder = config.place if isinstance(config.place, Path) else config.waiting_room
+    assert folder is not None  # noqa: S101  # of WARC files on S3 there is one
     uploads = isinstance(config.place, S3Place)
-    folder = _waiting_room(config.data_dir, config.place) if isinstance(config.place, S3Place) else config.place
     return WarcStore(objects, folder, uploads=uploads, sync=config.sync, max_bytes=config.warc_max_bytes)
-
-
-def _waiting_room(data_dir: Path, place: S3Place) -> Path:
-    """Where WARC files lie until they are uploaded: one for each place they may be meant for."""
-    target = f"{place.endpoint_url} {place.bucket} {place.prefix}"
-    return data_dir / "uploads" / hashlib.sha256(target.encode()).hexdigest()[:16]
 
 
 async def open_store(settings: BaseSettings) -> Store:

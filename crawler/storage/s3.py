@@ -17,7 +17,7 @@ from obstore.auth.boto3 import Boto3CredentialProvider
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store as Client
 
-from crawler.errors import Damaged, EngineError
+from crawler.errors import Damaged, EngineError, EngineRefused
 from crawler.storage.bucket import check_bucket, open_session
 from crawler.storage.objects import Blob, Kept
 from crawler.storage.s3_errors import explain
@@ -32,6 +32,8 @@ PARTS_AT_ONCE = 4
 LIST_AT_ONCE = 1000
 MARK = "writer"  # the metadata that says which call wrote an object
 PROBE = "write-check"
+# boto3 renews the keys of a role at the latest 10 minutes before they expire: it has to be asked as often.
+KEYS_KEPT = timedelta(minutes=10)
 
 _T = TypeVar("_T")
 
@@ -157,7 +159,10 @@ class S3Objects:
                     raise explain(error, str(self.place)) from None
                 raise
             except (BaseError, OSError, ValueError) as error:
-                raise explain(error, str(self.place)) from None
+                trouble = explain(error, str(self.place))
+                if isinstance(trouble, EngineRefused):
+                    self._client = None  # the next one reads the keys anew: somebody may have mended them
+                raise trouble from None
 
     async def _connect(self) -> Client:
         if self._client is None:
@@ -190,7 +195,7 @@ def _make_client(session: Any, place: S3Place) -> Client:
             "retry_timeout": timedelta(seconds=5),
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
         },
-        credential_provider=Boto3CredentialProvider(session),
+        credential_provider=Boto3CredentialProvider(session, ttl=KEYS_KEPT),
     )
 
 

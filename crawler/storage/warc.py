@@ -101,6 +101,7 @@ class WarcStore(Files):
             del self._recent[next(iter(self._recent))]
 
     def _write(self, pages: Sequence[Page], keys: Sequence[PageKey]) -> None:
+        self._forget_removed()
         batches: dict[str, dict[tuple[str, int], tuple[PageInfo, bytes]]] = {}
         for page, key in zip(pages, keys, strict=True):
             file = self._files.get(key.day)
@@ -127,15 +128,24 @@ class WarcStore(Files):
         file = self._files.pop(day)
         try:
             file.finish()
-        except OSError:
-            file.release()  # whoever opens the store next finishes it
-            raise
+        except OSError as error:
+            # What was written is safe, and must not be written again: whoever opens the store next finishes the index.
+            logger.warning("the index of %s is not finished: %s", file.path, error)
+            file.release()
+            return
         if self._uploads and file.path.exists():
             self._full.append(file)
         else:
             file.release()
 
+    def _forget_removed(self) -> None:
+        """Somebody removed them: what is written there is gone when they are closed."""
+        for day in [day for day, file in self._files.items() if file.is_removed]:
+            logger.warning("%s was removed while it was written; another is begun", self._files[day].path)
+            self._files.pop(day).release()
+
     def _finish_all(self) -> None:
+        self._forget_removed()
         for day in list(self._files):
             self._finish(day)
 

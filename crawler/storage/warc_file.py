@@ -44,6 +44,10 @@ class WarcFile:
             index_path(path, UNFINISHED).unlink(missing_ok=True)
             raise
 
+    @property
+    def is_removed(self) -> bool:
+        return os.fstat(self._file).st_nlink == 0
+
     def holds(self, info: PageInfo) -> bool:
         return hash((info.id, info.fetched_at)) in self._known
 

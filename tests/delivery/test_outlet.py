@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import resource
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,22 @@ def test_what_is_rejected_is_set_aside_with_the_error(tmp_path: Path) -> None:
     assert json.loads(line)["error"] == "too odd"
 
 
+def test_the_list_of_what_is_rejected_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.delivery.outlet.MOST_REJECTED_BYTES", 1000)
+    engine = Engine()
+    engine.bad = set(range(200))
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        for start in range(0, 200, 10):
+            await asyncio.gather(*(outlet.put(number, 10) for number in range(start, start + 10)))
+        assert await outlet.close()
+
+    run(work)
+    assert json.loads((tmp_path / REJECTED_FILE).read_text().splitlines()[-1])["name"] == "199"
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5000
+
+
 def test_one_that_breaks_the_client_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     engine = Engine()
     engine.broken = {3}
@@ -225,6 +243,25 @@ def test_what_follows_a_damage_is_not_deleted(tmp_path: Path) -> None:
     assert engine.taken == [1]
     [aside] = tmp_path.glob("*.aside")
     assert aside.read_bytes() == bytes(damaged)
+
+
+def test_more_segments_than_a_process_may_open_are_delivered(tmp_path: Path) -> None:
+    engine = Engine()
+    spool = Spool(tmp_path, 1 << 20)
+    for number in range(600):
+        spool.append([b"%d" % number])
+        spool.end_segment()
+
+    async def work() -> None:
+        assert await open_outlet(engine, tmp_path).close()
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 100, hard))
+    try:
+        run(work)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert engine.taken == list(range(600))
 
 
 def test_with_one_writer_all_reach_it_whoever_spooled(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,6 +95,19 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     spool.append([b"after"])
     spool.end_segment()
     assert take_all(spool) == [b"before", b"after"]
+
+
+def test_what_comes_after_somebody_removed_the_directory_is_safe(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    spool.append([b"gone"])
+    shutil.rmtree(tmp_path / "spool")
+    spool.append([b"open"])
+    spool.end_segment()
+    assert take_all(spool) == [b"open"]
+    shutil.rmtree(tmp_path / "spool")
+    spool.append([b"closed"])
+    spool.end_segment()
+    assert take_all(spool) == [b"closed"]
 
 
 @pytest.mark.parametrize("cut", [1, 5, 8, 9])

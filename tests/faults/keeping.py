@@ -7,12 +7,14 @@ trouble, and to the judge directly.
 import asyncio
 import hashlib
 import uuid
+from base64 import b32encode
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import Settings
+from warcio.archiveiterator import ArchiveIterator
 
 from crawler.search.document import Document
 from crawler.search.opening import IndexConfig, open_index
@@ -77,7 +79,7 @@ def read_store(engines: Engines) -> dict[str, Page]:
         store = build_store(StoreConfig.from_settings(engines.read()))
         try:
             infos = [info async for info in store.pages()]
-            counts = Counter(info.url for info in infos)
+            counts = Counter(info.url for info in infos if not info.same_as)  # WARC files have every fetch
             assert set(counts.values()) <= {1}, {url: number for url, number in counts.items() if number > 1}
             pages = {info.url: await store.find(info.id) for info in infos}
         finally:
@@ -104,11 +106,32 @@ def read_index(engines: Engines) -> dict[str, Document]:
 
 
 def check_store(engines: Engines, web: WebServer) -> dict[str, Page]:
+    if engines.settings.get("STORE_FORMAT") == "warc":
+        check_warcs(engines, web)
     served, pages = web.served(), read_store(engines)
     assert set(pages) == set(served)
     for url, page in pages.items():
         assert page.body == served[url], url
     return pages
+
+
+def check_warcs(engines: Engines, web: WebServer) -> None:
+    """As warcio sees them, digests checked: every body once, whoever died, and nothing but links to it besides."""
+    served = web.served()
+    bodies: Counter[str] = Counter()
+    store = engines.directory / "data" / "store"
+    assert not list(store.rglob("*.open")), "an index is not finished"
+    for path in store.rglob("*.warc.gz"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                url, body = record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
+                if record.rec_type != "warcinfo":
+                    digest = b32encode(hashlib.sha256(served[url]).digest()).decode()
+                    assert record.rec_headers.get_header("WARC-Payload-Digest") == f"sha256:{digest}"
+                    assert body == (served[url] if record.rec_type == "response" else b""), url
+                bodies[url] += record.rec_type == "response"
+    del bodies[None]  # of the records about the files
+    assert bodies == dict.fromkeys(served, 1)
 
 
 def check_index(engines: Engines, web: WebServer, missing: tuple[str, ...] = ()) -> dict[str, Document]:

@@ -68,6 +68,11 @@ def test_kill9_between_store_and_index_loses_nothing(redis_url: str, engines: En
     run_kills(redis_url, engines, pages_per_host=25, kills=6)
 
 
+def test_kill9_brings_no_body_into_warc_files_twice(redis_url: str, engines: Engines) -> None:
+    engines.settings["STORE_FORMAT"] = "warc"
+    run_kills(redis_url, engines, pages_per_host=10, kills=3)
+
+
 @pytest.mark.long
 def test_kill9_of_workers_with_everything_in_directories(redis_url: str, engines: Engines) -> None:
     run_kills(redis_url, engines, pages_per_host=150, kills=30)

@@ -38,7 +38,7 @@ def test_while_the_first_is_being_kept_others_are_kept_too(open_crawl: Open) -> 
     """Otherwise the body would be lost with the worker that claimed it."""
     crawl = open_crawl()
     assert look(crawl, page(1, "x"), page(2, "x")) == [Found(is_claimed=True), Found()]
-    assert look(crawl, page(1, "x")) == [Found(is_claimed=True)]  # fetched again, after a crash
+    assert look(crawl, page(1, "x")) == [Found(is_claimed=True, is_claimed_again=True)]  # fetched again, after a crash
 
 
 def test_a_claim_runs_out(open_crawl: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_claim_runs_out(open_crawl: Open, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_page_fetched_again_links_to_what_is_kept_of_it(open_crawl: Open) -> None:
     crawl = open_crawl()
     keep(crawl, page(1, "x"))
-    assert look(crawl, page(1, "x")) == [Found(is_claimed=True)]  # on the same day it is the same object
+    assert look(crawl, page(1, "x")) == [Found(same=(1, 20000))]  # also on the same day
     assert look(crawl, page(1, "x", day=20001)) == [Found(same=(1, 20000))]
     assert look(crawl, page(1, "new", day=20001)) == [Found(is_claimed=True)]
 
@@ -61,6 +61,13 @@ def test_crawls_do_not_know_of_each_other(open_crawl: Open) -> None:
     one, other = open_crawl(crawl="one"), open_crawl(crawl="other")
     keep(one, page(1, "x"))
     assert look(other, page(2, "x")) == [Found(is_claimed=True)]
+
+
+def test_what_lies_in_another_store_is_kept_in_this_one_too(open_crawl: Open) -> None:
+    crawl = open_crawl()
+    crawl.run(Duplicates(crawl.frontier, "one").keep([page(1, "x")]))
+    assert crawl.run(Duplicates(crawl.frontier, "other").look([page(2, "x")])) == [Found(is_claimed=True)]
+    assert crawl.run(Duplicates(crawl.frontier, "one").look([page(2, "x")])) == [Found(same=(1, 20000))]
 
 
 def test_texts_that_differ_in_three_bits_are_similar(open_crawl: Open) -> None:

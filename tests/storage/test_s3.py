@@ -2,8 +2,12 @@
 
 import dataclasses
 import gzip
+import json
 import logging
+import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -12,7 +16,7 @@ from crawler.storage.opening import build_store
 from crawler.storage.s3_place import S3Place
 from tests.servers import free_port
 from tests.storage.proxy import TroubleProxy
-from tests.storage.seaweed import BUCKET, SECRET_KEY, WRITER_KEY, WRITER_SECRET
+from tests.storage.seaweed import ACCESS_KEY, BUCKET, SECRET_KEY, WRITER_KEY, WRITER_SECRET
 from tests.storage.stores import NOON, configure, in_loop, listed, make_page, opened
 
 
@@ -147,6 +151,56 @@ async def test_no_keys_at_all_are_told(s3_place, tmp_path, monkeypatch):
     with pytest.raises(EngineRefused, match="AWS_ACCESS_KEY_ID"):
         async with opened(configure(s3_place, tmp_path)):
             pass
+
+
+@pytest.fixture
+def role(s3_place, monkeypatch) -> Iterator[datetime]:
+    """This machine has a role: a server on loopback hands out keys that expire then."""
+    expires = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=11)
+    keys = {"AccessKeyId": ACCESS_KEY, "SecretAccessKey": SECRET_KEY, "Token": "", "Expiration": f"{expires:%FT%TZ}"}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(keys).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"http://127.0.0.1:{server.server_port}/")
+        yield expires
+        server.shutdown()
+
+
+@in_loop
+async def test_keys_of_a_role_are_not_used_after_they_expired(s3_place, tmp_path, role):
+    async with opened(configure(s3_place, tmp_path)) as store:
+        await store.put([make_page()])
+        used = store.objects._client.credential_provider()
+        assert used["access_key_id"] == ACCESS_KEY
+        assert used["expires_at"] <= role
+
+
+@in_loop
+async def test_keys_that_are_mended_in_their_file_are_used(s3_place, tmp_path, monkeypatch):
+    def write(secret: str) -> None:
+        text = f"[default]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {secret}\n"
+        (tmp_path / "credentials").write_text(text)
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    store = build_store(configure(s3_place, tmp_path))
+    write("that-of-yesterday")
+    with pytest.raises(EngineRefused, match="SignatureDoesNotMatch"):
+        await store.put([make_page()])
+    write(SECRET_KEY)
+    await store.put([make_page()])
 
 
 @in_loop

@@ -1,8 +1,11 @@
 """WARC files: does warcio read them, and does a crash cost nothing?"""
 
+import asyncio
 import dataclasses
+import errno
 import gzip
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawler.errors import Damaged
 from crawler.storage.opening import build_store
+from tests.commands.processes import scrapy
 from tests.storage.killing import put_and_kill
 from tests.storage.proxy import TroubleProxy
 from tests.storage.putting import numbered
@@ -156,6 +160,33 @@ async def test_a_file_that_a_live_process_writes_is_left_alone(root, tmp_path):
 
 
 @in_loop
+async def test_what_comes_after_somebody_removed_the_files_is_kept(root, tmp_path):
+    page, after = make_page(), make_page("https://a.example/after")
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([page])
+        shutil.rmtree(root)
+        await store.put([page, after])
+    [path] = root.glob("warc/*/*.warc.gz")
+    assert [record[1] for record in read_warc(path)[1:]] == [page.info.url, after.info.url]
+
+
+@in_loop
+async def test_pages_are_safe_when_there_is_no_room_for_the_index_of_a_full_file(root, tmp_path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    pages = [make_page(f"https://a.example/{number}") for number in range(3)]
+    async with opened(configure(root, tmp_path, format="warc", warc_max_bytes=1)) as store:
+        monkeypatch.setattr("crawler.storage.warc_file.finish_index", fail)
+        for page in pages:
+            await store.put([page])  # whoever is told that a page is not safe writes it again
+        monkeypatch.undo()
+        assert await listed(store) == sorted((page.info for page in pages), key=lambda info: info.id)
+    async with opened(configure(root, tmp_path, format="warc")):
+        assert len(list(root.glob("warc/*/*.cdxj"))) == 3
+
+
+@in_loop
 async def test_a_damaged_record_is_told(root, tmp_path):
     page = make_page(body=b"some text " * 1000)
     async with opened(configure(root, tmp_path, format="warc")) as store:
@@ -217,10 +248,18 @@ async def test_while_s3_is_away_files_wait_here(s3_server, s3_place, tmp_path):
             await store.put([page])
             proxy.refuse_next = -1
         assert len(waiting(tmp_path)) == 2
+        settings = {
+            "CRAWLER_DATA_DIR": str(tmp_path), "CRAWLER_STORE_FORMAT": "warc", "CRAWLER_S3_ENDPOINT_URL": proxy.url,
+            "CRAWLER_STORE_URL": f"s3://{s3_place.bucket}/{s3_place.prefix}",
+        }  # fmt: skip
+        told = await asyncio.to_thread(scrapy, "embedded:", "spool", "drain", **settings)
+        assert told.returncode == 1
+        assert "503" in told.stdout.replace("\n", "")
         proxy.refuse_next = 0
-        async with opened(ill) as store:
-            assert waiting(tmp_path) == []
-            assert await store.find(page.info.id) == page
+        told = await asyncio.to_thread(scrapy, "embedded:", "spool", "drain", **settings)
+        assert told.returncode == 0, told.stderr
+        assert waiting(tmp_path) == []
+        assert await build_store(ill).find(page.info.id) == page
 
 
 @in_loop

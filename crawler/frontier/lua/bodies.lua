@@ -3,9 +3,10 @@
 --
 -- KEYS[1]  the partition's tag
 -- ARGV     crawl, "claim" or "keep", ms that a claim lasts,
---          then of each page: bucket, hash of the body, id and day of the page as 12 bytes
--- returns  for "claim", of each page: "" if it is to be kept, "-" if it is to be kept although another page is being
---          kept for this body at this moment, or the 12 bytes of the page that has the body
+--          then of each page: store and bucket, hash of the body, id and day of the page as 12 bytes
+-- returns  for "claim", of each page: "" if it is to be kept, "?" if it has claimed the body before and did not say that
+--          it was kept, "-" if it is to be kept although another page is being kept for this body at this moment, or
+--          the 12 bytes of the page that has the body: perhaps of itself, when it was fetched before on this day
 
 local base, act = KEYS[1] .. ':' .. ARGV[1] .. ':', ARGV[2]
 local clock = redis.call('TIME')
@@ -17,10 +18,11 @@ local answers = {}
 local function look(key, hash, page)
     local value = redis.call('HGET', key, hash)
     local until_ms = value and tonumber(string.sub(value, 13))
-    if value and string.sub(value, 1, 8) ~= string.sub(page, 1, 8) and until_ms and until_ms > now then return '-' end
-    if value and not until_ms then return value ~= page and value or '' end
+    if value and not until_ms then return value end
+    local is_own = value and string.sub(value, 1, 8) == string.sub(page, 1, 8)
+    if value and not is_own and until_ms > now then return '-' end
     redis.call('HSET', key, hash, page .. claim)
-    return ''
+    return is_own and '?' or ''
 end
 
 for i = 4, #ARGV, 3 do
