@@ -49,9 +49,10 @@ def fingerprint(text: str) -> int:
 
 def canonicalise(text: str, base: str | None = None) -> Url:
     """The canonical form of a link found on ``base``, or of a seed. Raises BadUrl with the reason for dropping it."""
-    plain = _PLAIN_LINK.fullmatch(text) if base else None
-    if base and plain:
-        url = _append(_place(base), plain[1], plain[2])
+    if base and (place := _place(base)) is not None:
+        prefix = place.root if text[:1] == "/" else place.folder
+        append = _append_again if len(text) <= _SHORT_LINK else _append
+        url = append(prefix, text, place.host)
         if url is not None:
             return url
     return _canonicalise_any(text, base)
@@ -91,16 +92,21 @@ def _place(base: str) -> _Place | None:
     return _Place(page.text[:path_at], folder[: folder.rindex("/") + 1], page.host)
 
 
-def _append(place: _Place | None, path: str, query: str | None) -> Url | None:
+def _append(prefix: str, text: str, host: str) -> Url | None:
     """None when it is not that simple after all."""
-    if place is None or not path:  # no path: the page itself, or another query of it
+    plain = _PLAIN_LINK.fullmatch(text)
+    if plain is None or not plain[1]:  # no path: the page itself, or another query of it
         return None
-    url = place.root + path if path[0] == "/" else place.folder + path
+    url = prefix + plain[1]
+    query = _tidy_query(plain[2]) if plain[2] else ""
     if query:
-        query = _tidy_query(query)
-        if query:
-            url = f"{url}?{query}"
-    return Url(url, place.host) if len(url) <= MAX_URL_LENGTH else None
+        url = f"{url}?{query}"
+    return Url(url, host) if len(url) <= MAX_URL_LENGTH else None
+
+
+# The pages of a site lead to each other: most links are those of the last pages.
+_SHORT_LINK = 200  # characters: a bound on what is remembered
+_append_again = lru_cache(maxsize=8192)(_append)
 
 
 @lru_cache(maxsize=4096)  # navigation links repeat on every page of a site
