@@ -53,6 +53,8 @@ class ElasticIndex(RemoteIndex):
             raise self._refuse_product() from error
         except elastic_transport.TlsError as error:
             raise self._refuse_tls(error.message) from error
+        except elastic_transport.SerializationError as error:
+            raise self._not_json() from error
         except elastic_transport.TransportError as error:
             raise EngineUnavailable(
                 f"{self._config.url} does not answer: {type(error).__name__}: {error.message}"

@@ -100,6 +100,11 @@ class EmbeddedIndex:
         except OrbweaverError:
             raise
         except (OSError, ValueError) as error:  # tantivy has no errors of its own
+            if "Lockfile" in str(error):
+                raise EngineUnavailable(
+                    f"the index in {self._files.path} cannot be locked, which searching needs too: make the directory "
+                    "writable, or search a copy of it"
+                ) from error
             raise EngineUnavailable(f"the index in {self._files.path} cannot be used: {error}") from error
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust; no Exception, and it would end the process

@@ -51,7 +51,7 @@ class OpenSearchIndex(RemoteIndex):
         except exceptions.TransportError as error:
             return int(error.status_code), error.info
         except exceptions.SerializationError as error:
-            raise EngineUnavailable(f"{self._config.url} answered what is no JSON: {error}") from error
+            raise self._not_json() from error
         return 200, answer
 
     async def close(self) -> None:

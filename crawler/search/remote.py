@@ -88,6 +88,10 @@ class RemoteIndex(ABC):
             )
         return EngineRefused(f"{self._config.url} does not speak TLS with us: {said}; is it to be reached by http?")
 
+    def _not_json(self) -> EngineUnavailable:
+        """A gateway that has trouble says so in HTML, which may pass; but it may be another server altogether."""
+        return EngineUnavailable(f"what {self._config.url} answers is no JSON: check that it is {self.product}")
+
     async def _ask(
         self, method: str, path: str, body: object = None, *, accepted: tuple[int, ...] = (),
         timeout_seconds: float = 0.0, kind: str = JSON, **params: str,
@@ -95,6 +99,8 @@ class RemoteIndex(ABC):
         data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         timeout_seconds = timeout_seconds or self._config.timeout_seconds
         status, answer = await self._perform(method, path, params, data, kind, timeout_seconds)
+        if status < 300 and isinstance(answer, str | bytes):  # Elasticsearch's client reads pages as well
+            raise self._not_json()
         if status < 300 or status in accepted:
             return status, answer
         where = f"{self.product} at {self._config.url} answered {status}: {describe(answer)}"

@@ -314,6 +314,14 @@ def test_optimising_without_room_for_a_second_copy_is_told_before_it_begins(tmp_
         with_index(disk, work, *documents)
 
 
+def test_an_index_that_cannot_be_locked_says_what_to_do(tmp_path):
+    with small_disk(tmp_path / "disk", 20) as disk:
+        with_index(disk, lambda index: index.write([page("a", content="word")]))
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with pytest.raises(EngineUnavailable, match="make the directory writable"):
+            with_index(disk, lambda index: index.search(Query(Word("word"))))
+
+
 def test_all_documents_are_read_a_few_at_a_time(tmp_path):
     parts = with_index(
         tmp_path, lambda index: asyncio.to_thread(lambda: list(index._reader.snapshot().documents())),
