@@ -12,7 +12,7 @@ from crawler.backup.manifest import Manifest
 from crawler.backup.progress import Progress
 from crawler.backup.rebuild import Rebuild, Rebuilt
 from crawler.backup.restore import Restored, restore_backup
-from crawler.backup.workroom import workroom
+from crawler.backup.workroom import find_unfinished, workroom
 from crawler.errors import EngineRefused, EngineUnavailable
 from crawler.pipelines.config import KeepConfig
 from crawler.pipelines.outlets import deliver_waiting, make_store_outlet
@@ -28,6 +28,7 @@ class IndexKeeping:
     def __init__(self, settings: BaseSettings, progress: Progress | None = None) -> None:
         self._config = KeepConfig.from_settings(settings)
         self._obey = Obedience.from_settings(settings)
+        self._room = self._config.spool_directory.parent / "rebuild"
         self._progress = progress or Progress()
         self._is_refused = False
 
@@ -46,6 +47,8 @@ class IndexKeeping:
                 self._is_refused = True
             if not self._is_refused:
                 await self._deliver(index)
+            if not is_replaced and (command := find_unfinished(self._room)):
+                self._progress.say(f"the index is not whole: run {command} again, if it does not run any more")
             yield index
         finally:
             await index.close()
@@ -53,6 +56,8 @@ class IndexKeeping:
     async def backup(self, index: Index, keep: int | None) -> tuple[Manifest, list[str]]:
         """The new backup, and which older ones were deleted."""
         # It would be the newest, which is what is restored; and night by night push out those that hold something.
+        if command := find_unfinished(self._room):
+            raise EngineRefused(f"no backup was made, because the index is not whole: run {command} again first")
         await index.refresh()
         if not (await index.stats()).documents:
             raise EngineRefused("the index is empty, so no backup was made and none deleted; check INDEX_URL, DATA_DIR")
@@ -67,13 +72,13 @@ class IndexKeeping:
             return await list_backups(store)
 
     async def restore(self, index: Index, version: str) -> Restored:
-        with workroom(self._config.spool_directory.parent / "rebuild") as room:
+        with workroom(self._room) as room:
             async with self._store() as store:
                 return await restore_backup(index, store, version, room, self._progress)
 
     async def rebuild(self, index: Index, crawl: str) -> Rebuilt:
         config = self._config
-        with workroom(config.spool_directory.parent / "rebuild") as room:
+        with workroom(self._room) as room:
             async with self._store() as store:
                 await self._deliver_pages(store)
                 rebuild = Rebuild(

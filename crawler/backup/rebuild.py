@@ -19,6 +19,7 @@ from crawler.backup.parts import PartWriter, read_batches
 from crawler.backup.progress import Progress
 from crawler.backup.reading import PageReader, Reading
 from crawler.backup.similar import SimilarPages
+from crawler.backup.workroom import forget_unfinished, note_unfinished
 from crawler.errors import Damaged, EngineRefused, EngineUnavailable
 from crawler.robots.directives import Obedience
 from crawler.search.anchors import AnchorBook
@@ -71,10 +72,13 @@ class Rebuild:
             await self._list()
             await self._read()
             if self._clear_first:
+                note_unfinished(self._room, "scrapy search --rebuild")
                 await self._index.clear()
             await self._write()
             await self._remove()
             await self._index.refresh()
+            if not self._crawl:
+                forget_unfinished(self._room)
         except sqlite3.Error as error:
             raise EngineUnavailable(
                 f"{self._room} cannot be written: {error}; is the disk full? Rebuild again"

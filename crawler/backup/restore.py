@@ -13,6 +13,7 @@ from crawler.backup.catalogue import choose_backup
 from crawler.backup.manifest import Manifest, Part, key_of
 from crawler.backup.parts import read_batches, read_documents
 from crawler.backup.progress import Progress
+from crawler.backup.workroom import forget_unfinished, note_unfinished
 from crawler.errors import Damaged, EngineUnavailable
 from crawler.search.index import Index, Poison
 from crawler.storage.store import Store
@@ -30,6 +31,7 @@ class Restored(NamedTuple):
 async def restore_backup(index: Index, store: Store, version: str, room: Path, progress: Progress) -> Restored:
     """``room`` is empty, and has place for the backup. ``index`` is open, or of another version."""
     manifest = await choose_backup(store, version)
+    command = f"scrapy search --restore {manifest.version}"
     await index.delete([])  # of an engine with one writer: asks to be it, before hours of work are in vain
     try:
         for number, part in enumerate(manifest.parts, 1):
@@ -37,13 +39,14 @@ async def restore_backup(index: Index, store: Store, version: str, room: Path, p
             progress.tell(f"parts of {manifest.version} checked", number, len(manifest.parts))
         progress.say(f"{manifest.version} is whole: {manifest.documents:,} documents. Writing the index…")
         try:
-            return await _write(index, manifest, room, progress)
+            note_unfinished(room, command)
+            restored = await _write(index, manifest, room, progress)
+            forget_unfinished(room)
+            return restored
         except EngineUnavailable as error:
-            raise EngineUnavailable(
-                f"{error}. The index is not whole now: run scrapy search --restore {manifest.version} again"
-            ) from error
+            raise EngineUnavailable(f"{error}. The index is not whole now: run {command} again") from error
         except asyncio.CancelledError:
-            progress.say(f"interrupted: the index is not whole. Run scrapy search --restore {manifest.version} again.")
+            progress.say(f"interrupted: the index is not whole. Run {command} again.")
             raise
     finally:
         progress.end()

@@ -1,6 +1,7 @@
 """Where is what is only needed on the way? In a directory of DATA_DIR that one process has at a time.
 
-It is emptied by whoever comes next, so that a process that was killed leaves nothing behind for long.
+It is emptied by whoever comes next, so that a process that was killed leaves nothing behind for long. What it leaves is
+a note beside the directory, if it had cleared the index by then: searches tell of it until the index is whole again.
 """
 
 import contextlib
@@ -10,6 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawler.errors import ConfigurationError, EngineUnavailable
+
+
+def note_unfinished(room: Path, command: str) -> None:
+    """Before the index is cleared: what has to be run again if this process does not end what it began."""
+    room.with_suffix(".unfinished").write_text(command)
+
+
+def forget_unfinished(room: Path) -> None:
+    room.with_suffix(".unfinished").unlink(missing_ok=True)
+
+
+def find_unfinished(room: Path) -> str:
+    """The command that began and did not end, or "": it may still run."""
+    try:
+        return room.with_suffix(".unfinished").read_text()
+    except FileNotFoundError:
+        return ""
 
 
 @contextlib.contextmanager

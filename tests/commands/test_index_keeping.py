@@ -57,6 +57,27 @@ def test_a_backup_is_made_listed_restored_and_pruned(ask, tmp_path):
     assert f"no backup {second}" in ask("--restore", second, status=1)
 
 
+def test_a_restore_that_was_killed_is_told_until_it_is_done_again(ask, tmp_path):
+    fill(tmp_path, 5000)
+    version = ask("--backup").split(":")[0]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWLER_", "ORBWEAVER_"))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "search", "--restore"], cwd=ROOT, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env={**kept, "CRAWLER_DATA_DIR": str(tmp_path)},
+    ) as process:  # fmt: skip
+        wait_until(lambda: not (tmp_path / "index" / "g1").exists(), "the index to be cleared")
+        process.kill()
+    told = f"the index is not whole: run scrapy search --restore {version} again"
+    asked = scrapy("embedded:", "search", "word1", "--json", CRAWLER_DATA_DIR=str(tmp_path))
+    assert told in asked.stderr
+    assert json.loads(asked.stdout)["page"] == 1
+    assert documents(ask) < 5000
+    assert f"run scrapy search --restore {version} again first" in ask("--backup", status=1)
+    ask("--restore", version)
+    assert documents(ask) == 5000
+    assert "whole" not in scrapy("embedded:", "search", "word1", CRAWLER_DATA_DIR=str(tmp_path)).stderr
+
+
 def test_an_empty_index_does_not_push_out_good_backups(ask, tmp_path):
     fill(tmp_path)
     version = json.loads(ask("--backup", "--json"))["version"]
