@@ -26,7 +26,7 @@ from crawler.search.opening import IndexConfig, open_index
 from tests.search.engine_server import NoEngine, remove_index, running_engine
 
 DOCUMENTS, QUICK_DOCUMENTS = 100_000, 2_000
-WHOOSH_DOCUMENTS, QUICK_WHOOSH_DOCUMENTS = 5_000, 300  # it takes minutes to index more, and seconds a fuzzy search
+WHOOSH_DOCUMENTS, QUICK_WHOOSH_DOCUMENTS = 1_000, 300  # it takes minutes to index more
 QUERIES, QUICK_QUERIES = 200, 10
 BATCH = 500
 OURS, OPENSEARCH, FTS5 = "this project", "this project on OpenSearch", "SQLite FTS5"
