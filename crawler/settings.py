@@ -219,6 +219,8 @@ RENDER_PAGES_PER_BROWSER = 200  # then the browser is started anew, because brow
 RENDER_MAX_REQUESTS = 100  # scripts and data that one page may load; each takes a token of its host
 
 EXTENSIONS = {
+    # Not even loaded, which takes longer than all of our own code does: see REMOTE_CONTROL_ENABLED.
+    "scrapy.extensions.remote_control.RemoteControl": None,
     "crawler.render.chromium.BrowserCheck": 0,
     "crawler.job.garbage.GarbageCollection": 0,  # a tenth of a worker's CPU time
 }
@@ -237,7 +239,8 @@ DOWNLOAD_DELAY = 0
 # Scrapy starts this many tasks for every response; at its default of 100 that costs more than the parsing does.
 CONCURRENT_ITEMS = 2
 
-# Both are on by default in Scrapy, and both run code sent to them.
+# Both are on by default in Scrapy, and both run code sent to them. Whoever wants the second one has to take it out of
+# EXTENSIONS as well.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 
@@ -287,6 +290,7 @@ FEED_EXPORTERS = {
 }
 
 LOG_LEVEL = "INFO"
+LOG_FORMATTER = "crawler.job.log_formatter.LogFormatter"  # no records of every page that nobody reads
 # Scrapy looks at every callback anew for every page, for one to two percent of the CPU time. On for writing spiders.
 WARN_ON_GENERATOR_RETURN_VALUE = False
 LOGSTATS_INTERVAL = 60.0

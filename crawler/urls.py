@@ -60,10 +60,19 @@ def canonicalise(text: str, base: str | None = None) -> Url:
 
 def _canonicalise_any(text: str, base: str | None) -> Url:
     try:
-        joined: str = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
+        joined: str = ada_url.join_url(base, text) if base else normalise(text)
     except ValueError:
         raise BadUrl("bad_url", f"{text!r:.200} is not a URL; a seed looks like https://example.com/") from None
     return _tidy(joined)
+
+
+def normalise(text: str) -> str:
+    """As the parser writes it, with all that is noise to us. Raises ValueError."""
+    return _normalise_again(text) if len(text) <= MAX_URL_LENGTH else str(ada_url.normalize_url(text))
+
+
+# Every middleware asks for the URL of a page, which is in a few hands at a time.
+_normalise_again = lru_cache(maxsize=1024)(ada_url.normalize_url)
 
 
 # Most links are a path of characters that nothing escapes, without a segment that is dots, even escaped ones, and
@@ -84,7 +93,7 @@ class _Place(NamedTuple):
 @lru_cache(maxsize=64)  # pages are parsed one after the other
 def _place(base: str) -> _Place | None:
     try:
-        page = _tidy(ada_url.normalize_url(base))
+        page = _tidy(normalise(base))
     except (ValueError, BadUrl):
         return None
     path_at = page.text.index("/", len("https://"))

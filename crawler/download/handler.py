@@ -11,7 +11,6 @@ from functools import cached_property
 from time import monotonic
 from typing import Any
 
-import ada_url
 import aiohttp
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -34,6 +33,7 @@ from crawler.download.errors import AddressRefused, TooSlow
 from crawler.download.failures import translate
 from crawler.download.reading import Body, Pace, read
 from crawler.download.resolver import Resolver, ask_system, refusal
+from crawler.urls import normalise
 
 logger = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ class DownloadHandler(BaseDownloadHandler):
 def _prepare_url(text: str) -> URL:
     """As the URL standard reads it, which is what was checked; without fragment, and without credentials."""
     try:
-        url: str = ada_url.normalize_url(text).partition("#")[0]
+        url = normalise(text).partition("#")[0]
     except ValueError:
         raise UnsupportedURLSchemeError(f"{text!r:.200} is not a URL") from None
     scheme, _, rest = url.partition("://")

@@ -26,6 +26,5 @@ class GarbageCollection:
         return extension
 
     def spider_opened(self) -> None:
-        gc.collect()
         gc.freeze()
         gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])

@@ -68,8 +68,12 @@ def _hash_words(text: str) -> _Numbers:
     if not len(starts):
         return np.zeros(0, dtype=np.uint64)
     powers, inverses = _powers(len(data))
-    # Bytes between words are zeros, so that a word's sum reaches to the next word's start.
-    return _mix(np.add.reduceat(powers[: len(data)] * data, starts) * inverses[starts])
+    # Bytes between words are zeros, so that a word's sum reaches to the next word's start. It is what the sum from the
+    # beginning gained since the word before: modulo 2^64 that is exact, and costs a third of summing up word by word.
+    sums = np.cumsum(powers[: len(data)] * data)
+    words = sums[np.append(starts[1:] - 1, -1)]
+    words[1:] -= words[:-1].copy()
+    return _mix(words * inverses[starts])
 
 
 def _start_at_ideographs(data: _Bytes, is_word: _Flags, is_start: _Flags) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import NamedTuple
 
 from crawler.parsing.elements import HAVE_NO_END, INLINE, KINDS, RAW, REPLACED, ROLES, ZONES, Kind, Zone
 
@@ -111,6 +112,12 @@ def _windows(html: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
+def _read_href(attributes: str) -> str:
+    """Of a link. One within the page leads nowhere else, and needs no name."""
+    href = _HREF.search(attributes)
+    return unescape(href[1]).strip() if href and href[1][0] != "#" else ""
+
+
 def _skip(tags: Iterator[tuple[str, str, str]], name: str) -> None:
     """To the end of an element that is open."""
     depth = 1
@@ -124,17 +131,14 @@ def _skip(tags: Iterator[tuple[str, str, str]], name: str) -> None:
                 return
 
 
-class _Link:
+class _Link(NamedTuple):
     """An open one. ``line`` and ``piece`` say where it began: how many lines there were, and pieces of its line."""
 
-    __slots__ = ("alts", "attributes", "href", "line", "piece")
-
-    def __init__(self, href: str, attributes: str, line: int, piece: int) -> None:
-        self.href = href
-        self.attributes = attributes
-        self.line = line
-        self.piece = piece
-        self.alts: list[str] | None = None  # of the images in it
+    href: str
+    attributes: str
+    line: int
+    piece: int
+    alts: list[str]  # of the images in it
 
 
 class _Reader:
@@ -152,8 +156,8 @@ class _Reader:
         self._outer_zones: list[tuple[Zone, str, int]] = []
 
     def read(self, html: str, may_hide: bool) -> None:
-        pieces, links = self._pieces, self._links
-        find_kind, block = KINDS.get, Kind.BLOCK
+        pieces, links, lines = self._pieces, self._links, self.text.lines
+        find_kind, block, link, link_end = KINDS.get, Kind.BLOCK, Kind.LINK, Kind.LINK_END
         tags = _tags(html)
         for before, name, attributes in tags:
             if before and (pieces or not before.isspace()):  # a line does not begin with the space between two tags
@@ -174,6 +178,11 @@ class _Reader:
                     self._leave_zone()
                 elif attributes and " role=" in attributes and (role := _ROLE.search(attributes)):
                     self._enter_zone(name, ROLES.get(role[1].lower(), Zone.UNKNOWN))
+            elif kind is link:
+                links.append(_Link(_read_href(attributes), attributes, len(lines), len(pieces), []))
+            elif kind is link_end:
+                if links:
+                    self._close_link(links.pop())
             else:
                 self._read_special(kind, name, attributes, tags)
             if self._length > MAX_TEXT_LENGTH:
@@ -182,21 +191,14 @@ class _Reader:
         self._end_line()
 
     def _read_special(self, kind: Kind, name: str, attributes: str, tags: Iterator[tuple[str, str, str]]) -> None:
-        if kind is Kind.LINK:
-            href = _HREF.search(attributes)
-            # A link within the page leads nowhere else, and needs no name.
-            known = unescape(href[1]).strip() if href and href[1][0] != "#" else ""
-            self._links.append(_Link(known, attributes, len(self.text.lines), len(self._pieces)))
-        elif kind is Kind.LINK_END:
-            if self._links:
-                self._close_link(self._links.pop())
-        elif kind is Kind.GAP:
+        if kind is Kind.GAP:
             self._pieces.append(" ")
         elif kind is Kind.IMAGE:
             self._pieces.append(" ")
             if self._links and (alt := _ALT.search(attributes)):
-                link = self._links[-1]
-                link.alts = [*(link.alts or ()), alt[1]][:MAX_ALTS]
+                alts = self._links[-1].alts
+                if len(alts) < MAX_ALTS:
+                    alts.append(alt[1])
         elif kind is Kind.HEADING:
             self._end_line()
             self._heading_at = len(self.text.lines)

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 DAY_MS = 86_400_000
 EPOCH = date(1970, 1, 1).toordinal()
 UNSIGNED = (1 << 64) - 1
-_LOOK_LIMITS = BatchLimits(count=64, bytes=1 << 30, seconds=0.005, at_once=2)
+_LOOK_LIMITS = BatchLimits(count=64, bytes=1 << 30, seconds=0.02, at_once=2)
 
 
 class Kept(NamedTuple):

@@ -10,17 +10,13 @@
 local base, most, most_bits = KEYS[1] .. ':' .. ARGV[1] .. ':near:', tonumber(ARGV[2]) * 16, tonumber(ARGV[3])
 local answers = {}
 
-local bits_of = {}
-for byte = 0, 255 do
-    local bits, rest = 0, byte
-    while rest > 0 do bits, rest = bits + rest % 2, math.floor(rest / 2) end
-    bits_of[byte] = bits
-end
+local bits_of = {[0] = 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4} -- of half a byte
 
 local function distance(a, b, from)
     local bits = 0
     for i = 1, 8 do
-        bits = bits + bits_of[bit.bxor(string.byte(a, i), string.byte(b, from + i))]
+        local differing = bit.bxor(string.byte(a, i), string.byte(b, from + i))
+        bits = bits + bits_of[bit.band(differing, 15)] + bits_of[bit.rshift(differing, 4)]
         if bits > most_bits then break end
     end
     return bits
