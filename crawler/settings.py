@@ -219,8 +219,6 @@ RENDER_PAGES_PER_BROWSER = 200  # then the browser is started anew, because brow
 RENDER_MAX_REQUESTS = 100  # scripts and data that one page may load; each takes a token of its host
 
 EXTENSIONS = {
-    # Not even loaded, which takes longer than all of our own code does: see REMOTE_CONTROL_ENABLED.
-    "scrapy.extensions.remote_control.RemoteControl": None,
     "crawler.render.chromium.BrowserCheck": 0,
     "crawler.job.garbage.GarbageCollection": 0,  # a tenth of a worker's CPU time
 }
@@ -239,8 +237,7 @@ DOWNLOAD_DELAY = 0
 # Scrapy starts this many tasks for every response; at its default of 100 that costs more than the parsing does.
 CONCURRENT_ITEMS = 2
 
-# Both are on by default in Scrapy, and both run code sent to them. Whoever wants the second one has to take it out of
-# EXTENSIONS as well.
+# Both are on by default in Scrapy, and both run code sent to them.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 
