@@ -9,7 +9,8 @@ import io
 import logging
 from functools import cached_property
 from time import monotonic
-from typing import Any
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import aiohttp
 from scrapy import Request, signals
@@ -49,6 +50,18 @@ _LARGE_BODY_BYTES = 1 << 20  # aiohttp sends bytes of more than this in one go, 
 class DownloadHandler(BaseDownloadHandler):
     query = staticmethod(ask_system)  # how names become addresses
     lazy = False
+    _of_crawlers: "WeakValueDictionary[tuple[type, int], DownloadHandler]" = WeakValueDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy asks for a handler for each scheme, and gets one for both: names that are known, limits on connections
+        and the browser belong to the crawl.
+        """
+        key = cls, id(crawler)  # which is not used again as long as the handler is there, since that holds the crawler
+        handler = cls._of_crawlers.get(key)
+        if not isinstance(handler, cls):
+            handler = cls._of_crawlers[key] = cls(crawler)
+        return handler
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -85,6 +98,8 @@ class DownloadHandler(BaseDownloadHandler):
             raise DownloadTimeoutError(f"{request.url} took longer than {seconds:g} s") from None
 
     async def close(self) -> None:
+        """Called once for each scheme."""
+        self._of_crawlers.pop((type(self), id(self.crawler)), None)
         if self._session is not None:
             await self._session.close()
         if self._resolver is not None:

@@ -15,11 +15,13 @@ import pytest
 from aiohttp import web
 from backports import zstd
 from scrapy import Request, signals
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.exceptions import StopDownload, UnsupportedURLSchemeError
 from scrapy.http import FormRequest, HtmlResponse, JsonResponse, Response, TextResponse
 from scrapy.http import Request as ScrapyRequest
 
 from crawler.download.errors import TooLarge
+from crawler.render.handler import RenderHandler
 from tests.download.downloads import download, make_crawler, open_handler, run
 
 HTML = "<!doctype html><meta charset=utf-8><title>Grüße</title>".encode()
@@ -286,6 +288,22 @@ def test_every_byte_is_announced(site: Site):
 
 
 # --- Connections -----------------------------------------------------------------------------
+
+
+def test_both_schemes_share_what_a_crawl_has_one_of():
+    crawler = make_crawler()
+
+    async def work() -> None:
+        handlers = DownloadHandlers(crawler)
+        http, https = (handlers._get_handler(scheme) for scheme in ("http", "https"))
+        assert isinstance(http, RenderHandler)
+        assert https is http
+        assert DownloadHandlers(make_crawler())._get_handler("http") is not http
+        crawler.signals.send_catch_log(signals.spider_opened, spider=crawler.spider)
+        await handlers._close()  # of both
+        assert DownloadHandlers(crawler)._get_handler("http") is not http
+
+    run(work)
 
 
 def test_a_connection_is_used_again(site: Site):

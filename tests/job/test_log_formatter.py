@@ -1,6 +1,5 @@
 """Does a log say what its level asks for, and is no line made for nobody?"""
 
-
 import pytest
 from scrapy import Request
 from scrapy.http import Response
