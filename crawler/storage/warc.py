@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from crawler.errors import Damaged, EngineError
 from crawler.storage import gzip_page
 from crawler.storage.days import Days
@@ -96,7 +98,7 @@ class WarcStore(Files):
         return next(same, None)
 
     def _remember(self, info: PageInfo) -> None:
-        self._recent[info.id, info.sha256] = info
+        self._recent[info.id, info.sha256] = replace(info, headers={})  # which may be large
         if len(self._recent) > RECENT_PAGES:
             del self._recent[next(iter(self._recent))]
 
