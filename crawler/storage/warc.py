@@ -166,6 +166,8 @@ class WarcStore(Files):
             except EngineError as error:
                 logger.warning("%s stays here for now: %s", self._full[0].path, error)
                 return
+            except FileNotFoundError:  # if only its index was, the next process makes that anew, and uploads both
+                logger.warning("%s was removed before it was uploaded", self._full[0].path)
             self._full.pop(0).release()
 
     async def _upload(self, path: Path) -> None:

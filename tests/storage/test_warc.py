@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import gzip
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -260,6 +261,25 @@ async def test_while_s3_is_away_files_wait_here(s3_server, s3_place, tmp_path):
         assert told.returncode == 0, told.stderr
         assert waiting(tmp_path) == []
         assert await build_store(ill).find(page.info.id) == page
+
+
+@in_loop
+async def test_files_that_were_removed_while_they_waited_do_not_hold_up_others(s3_server, s3_place, tmp_path, caplog):
+    first, second, last = (make_page(f"https://a.example/{name}", os.urandom(2000)) for name in "abc")
+    with TroubleProxy(s3_server.port) as proxy:
+        ill = dataclasses.replace(s3_place, endpoint_url=proxy.url)
+        async with opened(configure(ill, tmp_path, format="warc", warc_max_bytes=1000)) as store:
+            proxy.refuse_next = -1
+            await store.put([first])
+            await store.put([second])
+            while "stays here for now" not in caplog.text:  # noqa: ASYNC110  no event tells of it
+                await asyncio.sleep(0.01)
+            shutil.rmtree(tmp_path / ROOM)
+            proxy.refuse_next = 0
+            await store.put([last])
+    assert waiting(tmp_path) == []
+    assert "was removed before it was uploaded" in caplog.text
+    assert await listed(build_store(configure(s3_place, tmp_path, format="warc"))) == [last.info]
 
 
 @in_loop
