@@ -93,7 +93,8 @@ class S3Objects:
         return [None if kept is None else kept.data for kept in found]
 
     async def copy(self, key: str, target: str) -> None:
-        await self._ask(lambda client: obstore.copy_async(client, key, target))
+        with contextlib.suppress(FileNotFoundError):
+            await self._ask(lambda client: obstore.copy_async(client, key, target))
 
     async def delete(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):
