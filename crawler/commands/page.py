@@ -24,9 +24,9 @@ class Command(ConsoleCommand):
 
     def long_desc(self) -> str:
         return (
-            "Prints the newest stored version of a page on standard output, byte for byte, and nothing else. Exits "
-            "with 1 if there is none. --info (or --json) prints what is known of it instead, as JSON. For decoded text "
-            "see scrapy export."
+            "Prints the newest stored version of a page on standard output, byte for byte, and nothing else. What a "
+            "server sent compressed was unpacked before. Exits with 1 if there is none. --info (or --json) prints what "
+            "is known of it instead, as JSON. For decoded text see scrapy export."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
