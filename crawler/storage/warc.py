@@ -93,7 +93,11 @@ class WarcStore(Files):
         recent = self._recent.get((key.id, info.sha256))
         if recent is not None:
             return recent
-        entries = self._shelf.find_finished(key.day, key.id)
+        try:
+            entries = self._shelf.find_finished(key.day, key.id)
+        except Damaged as error:  # whoever reads the page is told; this one can be written
+            logger.warning("%s", error)
+            return None
         same = (entry.page for entry in entries if entry.page.sha256 == info.sha256 and not entry.page.same_as)
         return next(same, None)
 

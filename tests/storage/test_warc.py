@@ -200,6 +200,21 @@ async def test_a_damaged_record_is_told(root, tmp_path):
         await build_store(configure(root, tmp_path, format="warc")).find(page.info.id)
 
 
+@in_loop
+async def test_a_damaged_index_does_not_keep_others_from_being_written(root, tmp_path):
+    page = make_page()
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([page])
+    [index] = root.glob("warc/*/*.cdxj")
+    index.write_bytes(index.read_bytes().replace(b'"offset":', b'"offset";'))
+    link = make_link(page, "https://b.example/")
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([link])
+        assert await listed(store) == [link.info]
+        with pytest.raises(Damaged, match="line of the index"):
+            await store.find(page.info.id)
+
+
 # --- On S3 -----------------------------------------------------------------------------------
 
 
