@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawler.errors import Damaged
+from crawler.errors import Damaged, EngineUnavailable
 from crawler.storage.opening import build_store
+from crawler.storage.page import Page
+from crawler.storage.store import Store
 from tests.commands.processes import scrapy
 from tests.storage.killing import put_and_kill
 from tests.storage.proxy import TroubleProxy
@@ -276,6 +278,37 @@ async def test_while_s3_is_away_files_wait_here(s3_server, s3_place, tmp_path):
         assert told.returncode == 0, told.stderr
         assert waiting(tmp_path) == []
         assert await build_store(ill).find(page.info.id) == page
+
+
+@in_loop
+async def test_what_waits_for_s3_is_bounded(s3_server, s3_place, tmp_path):
+    pages = [make_page(f"https://a.example/{number}", os.urandom(2000)) for number in range(20)]
+    with TroubleProxy(s3_server.port) as proxy:
+        ill = dataclasses.replace(s3_place, endpoint_url=proxy.url)
+        config = configure(ill, tmp_path, format="warc", warc_max_bytes=1000, waiting_bytes=10_000)
+        async with opened(config) as store:
+            proxy.refuse_next = -1
+            with pytest.raises(EngineUnavailable, match=r"wait in .* to be uploaded"):
+                await put_one_by_one(store, pages)
+            assert sum(path.stat().st_size for path in (tmp_path / ROOM).rglob("*.warc.gz")) < 15_000
+            proxy.refuse_next = 0
+            for page in pages:
+                await put_until_taken(store, page)
+    assert waiting(tmp_path) == []
+    assert len(await listed(build_store(configure(s3_place, tmp_path, format="warc")))) == len(pages)
+
+
+async def put_one_by_one(store: Store, pages: list[Page]) -> None:
+    for page in pages:
+        await store.put([page])
+
+
+async def put_until_taken(store: Store, page: Page) -> None:
+    while True:
+        try:
+            return await store.put([page])
+        except EngineUnavailable:  # as whoever puts pages does
+            await asyncio.sleep(0.01)
 
 
 @in_loop
