@@ -98,7 +98,7 @@ class Bench:
         store = build_store(
             StoreConfig(
                 place=place, format="html", sync=True, data_dir=self._scratch, warc_max_bytes=1 << 30,
-                requests_at_once=16,
+                waiting_bytes=1 << 30, requests_at_once=16,
             )
         )  # fmt: skip
         self._loop.run(store.open())

@@ -274,7 +274,7 @@ INDEX_PAGES = True  # texts, in INDEX_URL, so that pages can be found
 # Equal pages of a crawl are stored once, and similar ones say of whom they are: about 100 bytes of Redis a page.
 FIND_DUPLICATES = True
 # What waits on disk, in DATA_DIR/spool, for a store or an index that is away; each may have so much, then the crawl
-# waits too.
+# waits too. Of WARC files for S3 each worker may have so much besides, in DATA_DIR/uploads.
 SPOOL_BYTES = 1024**3
 # Pages can be found so many seconds after they were fetched: the embedded index is written in rounds, and one with
 # hundreds of pages costs as much as one with a few.

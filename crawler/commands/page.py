@@ -8,6 +8,7 @@ from scrapy.exceptions import UsageError
 
 from crawler.console import FAILED, ConsoleCommand, print_json
 from crawler.errors import BadUrl, ConfigurationError
+from crawler.pipelines.config import KeepConfig
 from crawler.storage.opening import StoreConfig, build_store
 from crawler.storage.page import page_id
 from crawler.urls import canonicalise
@@ -24,9 +25,9 @@ class Command(ConsoleCommand):
 
     def long_desc(self) -> str:
         return (
-            "Prints the newest stored version of a page on standard output, byte for byte, and nothing else. Exits "
-            "with 1 if there is none. --info (or --json) prints what is known of it instead, as JSON. For decoded text "
-            "see scrapy export."
+            "Prints the newest stored version of a page on standard output, byte for byte, and nothing else. What a "
+            "server sent compressed was unpacked before. Exits with 1 if there is none. --info (or --json) prints what "
+            "is known of it instead, as JSON. For decoded text see scrapy export."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,11 @@ class Command(ConsoleCommand):
         finally:
             await store.close()
         if page is None:
-            return self._fail(f"{url.text} is not in the store; scrapy frontier why URL may say why", FAILED)
+            if not KeepConfig.from_settings(self.settings).spool("store").is_empty():
+                hint = ", but some pages wait for it: see scrapy spool status"
+            else:
+                hint = "; scrapy frontier why URL may say why"
+            return self._fail(f"{url.text} is not in the store{hint}", FAILED)
         if opts.info or opts.json:
             print_json({**msgspec.structs.asdict(page.info), "html_key": page.info.same_as or page.info.key})
         else:

@@ -9,7 +9,7 @@ from scrapy.exceptions import UsageError
 from crawler.console import FAILED, ConsoleCommand, print_json, table, terminal
 from crawler.delivery.outlet import REJECTED_FILE, Outlet
 from crawler.delivery.spool import ASIDE_SUFFIX
-from crawler.errors import ConfigurationError
+from crawler.errors import ConfigurationError, EngineRefused
 from crawler.pipelines.config import KeepConfig
 from crawler.pipelines.outlets import make_index_outlet, make_store_outlet
 from crawler.search.opening import open_index
@@ -67,7 +67,11 @@ class Command(ConsoleCommand):
         return trouble
 
     async def _drain_one(self, outlet: Outlet[Any], trouble: dict[str, str]) -> None:
-        await outlet.open()
+        try:
+            await outlet.open()
+        except EngineRefused as error:  # the other one may take what waits for it all the same
+            trouble[outlet.name] = str(error)
+            return
         if not await outlet.close() or outlet.trouble:
             trouble[outlet.name] = outlet.trouble or "a worker is writing, and delivers it"
 

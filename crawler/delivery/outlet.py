@@ -92,7 +92,6 @@ class Outlet(Generic[T]):
         self._closing.set()
         if self._task is not None:
             await self._task
-        await asyncio.to_thread(self._spool.end_segment)
         await self._drain_to_the_end()
         return await asyncio.to_thread(self._spool.is_empty)
 
@@ -189,7 +188,6 @@ class Outlet(Generic[T]):
     async def _do_rounds(self) -> None:
         pause_seconds = self._round_seconds
         while not await self._is_closed_within(pause_seconds):
-            await asyncio.to_thread(self._spool.end_segment)
             if await self._try_to_drain() or not self.trouble:
                 pause_seconds = self._round_seconds
             else:
@@ -205,6 +203,7 @@ class Outlet(Generic[T]):
     async def _try_to_drain(self) -> bool:
         """Whatever happens, another round follows: this is the only way out of the spool."""
         try:
+            await asyncio.to_thread(self._spool.end_segment)
             return await self.drain()
         except Exception:
             logger.exception("The %s could not be given what waits in %s", self.name, self._spool.directory)

@@ -59,15 +59,18 @@ class Segment:
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)
-        os.close(self.file)
+        self.release()
 
     def put_aside(self) -> None:
         """Something in it could not be delivered, and trying again would not help: kept for a person to look at."""
         self.path.rename(self.path.with_suffix(ASIDE_SUFFIX))
-        os.close(self.file)
+        self.release()
 
     def release(self) -> None:
-        os.close(self.file)
+        """Also of one that is released already, whose number may be another file's by now."""
+        file, self.file = self.file, -1
+        if file >= 0:
+            os.close(file)
 
 
 class Spool:
@@ -103,11 +106,11 @@ class Spool:
                 self._end_segment()
 
     def _append(self, packed: bytes) -> None:
-        # What is larger than the limit by itself has to pass when it is alone: it would wait for ever otherwise.
-        known_bytes = self.size_bytes()
-        if known_bytes and known_bytes + len(packed) > self.most_bytes:
-            raise SpoolFull(f"{self.directory} holds {self.most_bytes:,} bytes, which is all it may (SPOOL_BYTES)")
         try:
+            # What is larger than the limit by itself has to pass when it is alone: it would wait for ever otherwise.
+            known_bytes = self.size_bytes()
+            if known_bytes and known_bytes + len(packed) > self.most_bytes:
+                raise SpoolFull(f"{self.directory} holds {self.most_bytes:,} bytes, which is all it may (SPOOL_BYTES)")
             file = self._open_segment()
             view = memoryview(packed)
             while view:
@@ -133,8 +136,13 @@ class Spool:
             # Locked before it has the name by which others find it: an empty segment without a lock is cleared away.
             unnamed = self.directory / f"{name}.new"
             file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-            fcntl.flock(file, fcntl.LOCK_EX)
-            unnamed.rename(path)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                unnamed.rename(path)
+            except OSError:
+                os.close(file)
+                unnamed.unlink(missing_ok=True)
+                raise
             self._file, self._path, self._written = file, path, 0
         return self._file
 

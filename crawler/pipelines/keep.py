@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
 EPOCH = date(1970, 1, 1).toordinal()
+SET_COOKIE = b"Set-Cookie"  # the one field whose lines are no list, RFC 9110 section 5.3: it has a comma in its dates
 UNSIGNED = (1 << 64) - 1
 _LOOK_LIMITS = BatchLimits(count=64, bytes=1 << 30, seconds=0.02, at_once=2)
 
@@ -132,7 +133,7 @@ class KeepPipeline:
         headers = {}
         if self._config.keep_headers:
             headers = {
-                name.decode("latin-1"): b", ".join(values).decode("latin-1")
+                name.decode("latin-1"): (b"\n" if name == SET_COOKIE else b", ").join(values).decode("latin-1")
                 for name, values in response.headers.items()
             }
         info = PageInfo(

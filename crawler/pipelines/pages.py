@@ -1,7 +1,7 @@
 """Which pages did the crawl fetch? One JSON line each, in ``DATA_DIR/crawls/<crawl>/pages.jsonl``.
 
 Workers of one directory append to one file: a line is one write, which the kernel does not mix with another's. While
-the disk is full the crawl waits: a page that is safe must not die for want of a line about it.
+it cannot be written, as on a full disk, the crawl waits: a page that is safe must not die for want of a line about it.
 """
 
 import asyncio
@@ -61,6 +61,7 @@ class PageLogPipeline:
     def close_spider(self) -> None:
         if self._file is not None:
             os.close(self._file)
+            self._file = None
 
     async def process_item(self, item: Any) -> Any:
         # Ours has nothing nested in it, which is expensive to look for.
@@ -70,31 +71,38 @@ class PageLogPipeline:
         record.setdefault("fetched_at", datetime.now(UTC).isoformat(timespec="milliseconds"))
         line = (json.dumps(record, default=str, ensure_ascii=False) + "\n").encode("utf-8", "replace")
         is_told = False
-        while self._file is not None and not write_line(self._file, line):
+        while trouble := self._write(line):
             engine = self._crawler.engine
             if engine is None or engine_hooks.is_stopping(engine):
                 logger.error(
-                    "%s has no room for a line about %s; the page itself is safe", self.path, record.get("url")
+                    "%s has no line about %s: %s; the page itself is safe", self.path, record.get("url"), trouble
                 )
                 break
             if not is_told:
-                logger.error("The crawl waits: %s cannot be written, the disk is full", self.path)
+                logger.error("The crawl waits: %s cannot be written: %s", self.path, trouble)
                 is_told = True
             await asyncio.sleep(PAUSE_SECONDS)
         return item
 
+    def _write(self, line: bytes) -> str:
+        """Answers what is wrong, if anything is."""
+        try:
+            if self._file is not None and os.fstat(self._file).st_nlink == 0:  # somebody removed it
+                self.close_spider()
+            if self._file is None:
+                self._file = open_page_log(self.path)
+            write_line(self._file, line)
+        except (OSError, ConfigurationError) as error:
+            return getattr(error, "strerror", None) or str(error)
+        return ""
 
-def write_line(file: int, line: bytes) -> bool:
-    """Whether it was written, and whole: False if the disk is full."""
-    try:
-        written = os.write(file, line)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return False
-        raise
+
+def write_line(file: int, line: bytes) -> None:
+    """Whole or not at all."""
+    written = os.write(file, line)
     if written == len(line):
-        return True
+        return
     end = os.lseek(file, 0, os.SEEK_CUR)
     if os.fstat(file).st_size == end:  # nobody has written after the piece: take it back
         os.ftruncate(file, end - written)
-    return False
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -41,7 +41,8 @@ class Objects(Protocol):
 
     async def read_heads(self, keys: Sequence[str], head_bytes: int) -> list[bytes | None]: ...
 
-    async def copy(self, key: str, target: str) -> None: ...
+    async def copy(self, key: str, target: str) -> None:
+        """Of one that is not there nothing."""
 
     async def delete(self, key: str) -> None:
         """One that is not there is deleted already."""

@@ -30,6 +30,7 @@ class StoreConfig:
     sync: bool
     data_dir: Path
     warc_max_bytes: int
+    waiting_bytes: int  # of WARC files that wait for S3
     requests_at_once: int
 
     @property
@@ -56,6 +57,7 @@ class StoreConfig:
             sync=read.flag("STORE_SYNC"),
             data_dir=data_dir,
             warc_max_bytes=read.whole("WARC_MAX_BYTES", 1, 1 << 40),
+            waiting_bytes=read.whole("SPOOL_BYTES", 1024, 1 << 50),
             requests_at_once=read.whole("S3_REQUESTS_AT_ONCE", 1, 1000),
         )
 
@@ -77,7 +79,10 @@ def build_store(config: StoreConfig) -> Store:
     folder = config.place if isinstance(config.place, Path) else config.waiting_room
     assert folder is not None  # noqa: S101  # of WARC files on S3 there is one
     uploads = isinstance(config.place, S3Place)
-    return WarcStore(objects, folder, uploads=uploads, sync=config.sync, max_bytes=config.warc_max_bytes)
+    return WarcStore(
+        objects, folder, uploads=uploads, sync=config.sync, max_bytes=config.warc_max_bytes,
+        waiting_bytes=config.waiting_bytes,
+    )  # fmt: skip
 
 
 async def open_store(settings: BaseSettings) -> Store:

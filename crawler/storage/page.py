@@ -21,7 +21,8 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = ""  # of the body, hex
     body_bytes: int = 0
     depth: int = 0
-    headers: dict[str, str] = {}  # of the response; what a WARC needs. msgspec copies mutable defaults.
+    # Of the response, what a WARC needs; Set-Cookie has a line for each cookie. msgspec copies mutable defaults.
+    headers: dict[str, str] = {}
     same_as: str = ""  # the key of an equal body that is kept already: then this page has none of its own
 
     @property

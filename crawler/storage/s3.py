@@ -30,6 +30,11 @@ MULTIPART_BYTES = 16 * 1024 * 1024  # larger ones go in parts, of which one that
 PART_BYTES = 8 * 1024 * 1024
 PARTS_AT_ONCE = 4
 LIST_AT_ONCE = 1000
+SILENCE_SECONDS = 10.0  # then the server is away
+MOST_SECONDS = 300.0  # for a request and its answer
+# The client counts silence from when it begins to send. What is larger than this may be silent all the time: the four
+# parts of a WARC file that are sent at once take half a minute at 8 Mbit/s.
+LARGE_BYTES = 128 * 1024
 MARK = "writer"  # the metadata that says which call wrote an object
 PROBE = "write-check"
 # boto3 renews the keys of a role at the latest 10 minutes before they expire: it has to be asked as often.
@@ -42,7 +47,7 @@ class S3Objects:
     def __init__(self, place: S3Place, *, at_once: int) -> None:
         self.place = place
         self._at_once = asyncio.Semaphore(at_once)
-        self._client: Client | None = None
+        self._clients: dict[bool, Client] = {}  # and whether it is the one for what is large
 
     async def open(self) -> None:
         await asyncio.to_thread(lambda: check_bucket(open_session(self.place), self.place))
@@ -88,7 +93,8 @@ class S3Objects:
         return [None if kept is None else kept.data for kept in found]
 
     async def copy(self, key: str, target: str) -> None:
-        await self._ask(lambda client: obstore.copy_async(client, key, target))
+        with contextlib.suppress(FileNotFoundError):
+            await self._ask(lambda client: obstore.copy_async(client, key, target))
 
     async def delete(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -109,11 +115,12 @@ class S3Objects:
             lambda client: obstore.put_async(
                 client, key, path, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE,
                 attributes={"Content-Type": "application/octet-stream"},
-            )
+            ),
+            is_large=True,
         )  # fmt: skip
 
     async def close(self) -> None:
-        self._client = None
+        self._clients.clear()
 
     async def _create(self, blob: Blob) -> bool:
         if len(blob.data) > MULTIPART_BYTES:  # parts know no condition
@@ -140,17 +147,18 @@ class S3Objects:
         attributes = {"Content-Type": blob.content_type, **blob.metadata}
         if blob.content_encoding:
             attributes["Content-Encoding"] = blob.content_encoding
-        is_large = len(blob.data) > MULTIPART_BYTES
+        in_parts = len(blob.data) > MULTIPART_BYTES
         await self._ask(
             lambda client: obstore.put_async(
-                client, blob.key, blob.data, attributes=attributes, mode=None if is_large else mode,
-                use_multipart=is_large, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE,
-            )
+                client, blob.key, blob.data, attributes=attributes, mode=None if in_parts else mode,
+                use_multipart=in_parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE,
+            ),
+            is_large=len(blob.data) > LARGE_BYTES,
         )  # fmt: skip
 
-    async def _ask(self, work: Callable[[Client], Awaitable[_T]]) -> _T:
+    async def _ask(self, work: Callable[[Client], Awaitable[_T]], *, is_large: bool = False) -> _T:
         """What a caller may expect passes through: that something is there, is not there, or has changed."""
-        client = await self._connect()
+        client = await self._connect(is_large=is_large)
         async with self._at_once:
             try:
                 return await work(client)
@@ -161,17 +169,18 @@ class S3Objects:
             except (BaseError, OSError, ValueError) as error:
                 trouble = explain(error, str(self.place))
                 if isinstance(trouble, EngineRefused):
-                    self._client = None  # the next one reads the keys anew: somebody may have mended them
+                    self._clients.clear()  # the next one reads the keys anew: somebody may have mended them
                 raise trouble from None
 
-    async def _connect(self) -> Client:
-        if self._client is None:
+    async def _connect(self, *, is_large: bool = False) -> Client:
+        client = self._clients.get(is_large)
+        if client is None:
             session = await asyncio.to_thread(open_session, self.place)
-            self._client = _make_client(session, self.place)
-        return self._client
+            client = self._clients[is_large] = _make_client(session, self.place, is_large=is_large)
+        return client
 
 
-def _make_client(session: Any, place: S3Place) -> Client:
+def _make_client(session: Any, place: S3Place, *, is_large: bool) -> Client:
     config: Any = {
         "region": session.region_name,
         "server_side_encryption": "AES256",
@@ -187,8 +196,8 @@ def _make_client(session: Any, place: S3Place) -> Client:
         client_options={
             "allow_http": place.endpoint_url.startswith("http://"),
             "connect_timeout": timedelta(seconds=3),
-            "read_timeout": timedelta(seconds=10),
-            "timeout": timedelta(seconds=60),
+            "timeout": timedelta(seconds=MOST_SECONDS),
+            **({} if is_large else {"read_timeout": timedelta(seconds=SILENCE_SECONDS)}),
         },
         retry_config={
             "max_retries": 3,

@@ -15,7 +15,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from crawler.errors import Damaged, EngineError
+from msgspec.structs import replace
+
+from crawler.errors import Damaged, EngineError, EngineUnavailable
 from crawler.storage import gzip_page
 from crawler.storage.days import Days
 from crawler.storage.disk_errors import explain
@@ -38,13 +40,16 @@ _T = TypeVar("_T")
 
 
 class WarcStore(Files):
-    def __init__(self, objects: Objects, folder: Path, *, uploads: bool, sync: bool, max_bytes: int) -> None:
+    def __init__(
+        self, objects: Objects, folder: Path, *, uploads: bool, sync: bool, max_bytes: int, waiting_bytes: int
+    ) -> None:
         """``folder`` is where files are written: the store itself, or with ``uploads`` a place to wait in."""
         super().__init__(objects)
         self._folder = folder
         self._uploads = uploads
         self._sync = sync
         self._max_bytes = max_bytes
+        self._waiting_bytes = waiting_bytes
         self._shelf = Shelf(objects if uploads else None, folder)
         self._days = Days(objects, WARC)
         self._writing = asyncio.Lock()
@@ -78,10 +83,21 @@ class WarcStore(Files):
 
     async def put(self, pages: Sequence[Page]) -> None:
         keys = [check_info(page.info) for page in pages]
+        self._require_room()
         async with self._writing:
             await self._in_thread(lambda: self._write(pages, keys))
         self._days.expect(key.day for key in keys)
         self._start_uploads()
+
+    def _require_room(self) -> None:
+        """While S3 is away, or slower than the crawl, the files here grow to a bound; then the spool does, and then the
+        crawl waits."""
+        waiting_bytes = sum(file.size for file in self._full)
+        if waiting_bytes > self._waiting_bytes + self._max_bytes:  # one is on its way at any time
+            self._start_uploads()
+            raise EngineUnavailable(
+                f"{waiting_bytes:,} bytes of WARC files wait in {self._folder} to be uploaded, more than SPOOL_BYTES"
+            )
 
     def _find_original(self, info: PageInfo) -> PageInfo | None:
         """For the WARC alone, whose revisit records name it if they can. Where it is not at hand they do not."""
@@ -91,12 +107,16 @@ class WarcStore(Files):
         recent = self._recent.get((key.id, info.sha256))
         if recent is not None:
             return recent
-        entries = self._shelf.find_finished(key.day, key.id)
+        try:
+            entries = self._shelf.find_finished(key.day, key.id)
+        except Damaged as error:  # whoever reads the page is told; this one can be written
+            logger.warning("%s", error)
+            return None
         same = (entry.page for entry in entries if entry.page.sha256 == info.sha256 and not entry.page.same_as)
         return next(same, None)
 
     def _remember(self, info: PageInfo) -> None:
-        self._recent[info.id, info.sha256] = info
+        self._recent[info.id, info.sha256] = replace(info, headers={})  # which may be large
         if len(self._recent) > RECENT_PAGES:
             del self._recent[next(iter(self._recent))]
 
@@ -164,6 +184,8 @@ class WarcStore(Files):
             except EngineError as error:
                 logger.warning("%s stays here for now: %s", self._full[0].path, error)
                 return
+            except FileNotFoundError:  # if only its index was, the next process makes that anew, and uploads both
+                logger.warning("%s was removed before it was uploaded", self._full[0].path)
             self._full.pop(0).release()
 
     async def _upload(self, path: Path) -> None:

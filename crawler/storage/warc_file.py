@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from crawler.storage.page import PageInfo
-from crawler.storage.warc_index import FINISHED, UNFINISHED, WARC_FILE, Entry, GrowingIndex, index_path, write_line
+from crawler.storage.warc_index import FINISHED, UNFINISHED, WARC_FILE, Entry, complete, index_path, write_line
 from crawler.storage.warc_record import encode_warcinfo
 
 LEFTOVER_SECONDS = 3600
@@ -106,9 +106,9 @@ def adopt(path: Path) -> int | None:
 
 def finish_index(path: Path, file: int) -> bool:
     """Answers False, and removes the file, if it holds no page."""
-    lines, end = GrowingIndex(path).read()
+    places, end = complete(path)
     unfinished, finished = index_path(path, UNFINISHED), index_path(path, FINISHED)
-    if not lines:
+    if not places:
         path.unlink()
         unfinished.unlink(missing_ok=True)
         return False
@@ -116,8 +116,10 @@ def finish_index(path: Path, file: int) -> bool:
         os.ftruncate(file, end)
     os.fsync(file)
     passing = finished.with_name(f".{finished.name}")
-    with passing.open("wb") as index:
-        index.writelines(lines)
+    with unfinished.open("rb") as lines, passing.open("wb") as index:
+        for place in places:
+            lines.seek(place)
+            index.write(lines.readline())
         index.flush()
         os.fsync(index.fileno())
     passing.rename(finished)

@@ -134,19 +134,49 @@ class GrowingIndex:
                 if index.seek(0, 2) < self._read_until:  # a batch was taken back
                     self._lines, self._read_until, self._end = [], 0, 0
                 index.seek(self._read_until)
-                text = index.read()
+                for line, self._end in _read_whole(index, warc_bytes):
+                    self._lines.append(line)
+                    self._read_until += len(line)
         except FileNotFoundError:
             return
-        for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
-            try:
-                entry = read_line(line)
-            except Damaged:
-                return
-            if entry.offset + entry.length > warc_bytes:
-                return
-            self._lines.append(line)
-            self._read_until += len(line)
-            self._end = entry.offset + entry.length
+
+
+def _read_whole(index: IO[bytes], warc_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """Lines, and where their records end, up to one that was torn or whose record did not come to be."""
+    for line in index:
+        try:
+            entry = read_line(line)
+        except Damaged:
+            return
+        end = entry.offset + entry.length
+        if end > warc_bytes or not line.endswith(b"\n"):
+            return
+        yield line, end
+
+
+def complete(warc: Path) -> tuple[list[int], int]:
+    """Adds to the index of a file that nobody writes any more what it lacks. Answers where its lines begin, in the
+    order of a finished index, and where the last whole record ends. The lines themselves are not kept: those of a file
+    of usual size are some hundred MB, since each has all headers of its page.
+    """
+    places: list[tuple[bytes, int]] = []
+    size = warc_end = 0
+    with warc.open("rb") as file, index_path(warc, UNFINISHED).open("a+b") as index:
+        index.seek(0)
+        for line, record_end in _read_whole(index, file.seek(0, 2)):
+            places.append((line[:_PREFIX_LENGTH], size))
+            size += len(line)
+            warc_end = record_end
+        index.truncate(size)
+        for offset, length, head in scan(file, warc_end):
+            warc_end = offset + length
+            info = find_info(head, str(warc))
+            if info is not None:
+                line = write_line(Entry(offset, length, info, warc.name))
+                index.write(line)
+                places.append((line[:_PREFIX_LENGTH], size))
+                size += len(line)
+    return [place for _, place in sorted(places)], warc_end
 
 
 def scan(file: IO[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:

@@ -100,8 +100,9 @@ def _http_headers(info: PageInfo, body_bytes: int) -> StatusAndHeaders:
     lines = []
     for name, value in info.headers.items():
         if _TOKEN.fullmatch(name):
-            name = _WIRE_PREFIX + name if name.lower() in _WIRE_HEADERS else name
-            lines.append((name, quote(_CONTROL.sub(" ", value), safe=_URL_CHARACTERS + " ", errors="replace")))
+            for one in value.split("\n") if name.lower() == "set-cookie" else [value]:
+                text = quote(_CONTROL.sub(" ", one), safe=_URL_CHARACTERS + " ", errors="replace")
+                lines.append((_WIRE_PREFIX + name if name.lower() in _WIRE_HEADERS else name, text))
     if not info.same_as:
         lines.append(("Content-Length", str(body_bytes)))
     try:

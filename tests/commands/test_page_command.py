@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.delivery.spool import Spool
 from tests.commands.processes import ROOT
 from tests.storage.stores import configure, make_page, opened
 
@@ -66,6 +67,16 @@ def test_what_cannot_be_printed_is_told_in_a_line(tmp_path):
         assert words in done.stderr.decode()
         assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "store").exists()
+
+
+def test_a_page_that_may_still_wait_for_the_store_is_told_as_that(tmp_path):
+    spool = Spool(tmp_path / "spool" / "store", 1 << 20)
+    spool.open()
+    spool.append([b"some page"])
+    spool.end_segment()
+    done = page(tmp_path, URL)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"not in the store, but some pages wait for it: see scrapy spool status" in done.stderr
 
 
 def test_misuse_is_told(tmp_path):

@@ -60,6 +60,8 @@ async def test_what_is_not_there_is_none(config):
         assert await listed(store) == []
         assert await store.list_files("index/") == []
         await store.delete_file("index/none")
+        await store.objects.copy("index/none", "index/copy")  # of what somebody removed since it was seen
+        assert await store.list_files("index/") == []
         await store.put([])
 
 

@@ -1,6 +1,7 @@
 """Does everything that was put reach the engine, once it is there; and does nobody wait who need not?"""
 
 import asyncio
+import errno
 import json
 import os
 import resource
@@ -243,6 +244,54 @@ def test_what_follows_a_damage_is_not_deleted(tmp_path: Path) -> None:
     assert engine.taken == [1]
     [aside] = tmp_path.glob("*.aside")
     assert aside.read_bytes() == bytes(damaged)
+
+
+def test_a_segment_that_could_not_be_removed_is_delivered_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    spool = Spool(tmp_path, 1 << 20)
+    for number in range(2):
+        spool.append([b"%d" % number])
+        spool.end_segment()
+    last, unlink = max(tmp_path.iterdir()), Path.unlink
+
+    def refuse(path: Path, *, missing_ok: bool = False) -> None:
+        if path == last:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        unlink(path, missing_ok=missing_ok)
+
+    async def work() -> None:
+        monkeypatch.setattr(Path, "unlink", refuse)
+        assert not await open_outlet(engine, tmp_path).close()
+        monkeypatch.undo()
+        assert await open_outlet(engine, tmp_path).close()
+
+    run(work)
+    assert engine.taken == [0, 1, 1]
+
+
+def test_an_error_of_the_disk_does_not_end_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine()
+    engine.is_away = True
+    end_segment, errors = Spool.end_segment, [OSError(errno.EIO, "Input/output error")]
+
+    def fail_once(spool: Spool) -> None:
+        if errors:
+            raise errors.pop()
+        end_segment(spool)
+
+    async def work() -> None:
+        outlet = open_outlet(engine, tmp_path)
+        await outlet.open()
+        await outlet.put(1, 10)
+        monkeypatch.setattr(Spool, "end_segment", fail_once)
+        await until(lambda: not errors)
+        engine.is_away = False
+        await until(lambda: engine.taken == [1])
+        assert await outlet.close()
+
+    run(work)
 
 
 def test_more_segments_than_a_process_may_open_are_delivered(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Is what was spooled still there, whole and once, whatever died in between?"""
 
+import contextlib
 import errno
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -95,6 +97,40 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     spool.append([b"after"])
     spool.end_segment()
     assert take_all(spool) == [b"before", b"after"]
+
+
+def test_a_process_that_may_open_no_more_files_is_told_that_there_is_no_room(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, hard))
+    held = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(SpoolFull, match="Too many open files"):
+            spool.append([b"x"])
+    finally:
+        for file in held:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    spool.append([b"x"])
+    spool.end_segment()
+    assert take_all(spool) == [b"x"]
+
+
+def test_a_file_system_without_locks_is_not_filled_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    spool = open_spool(tmp_path)
+    monkeypatch.setattr("crawler.delivery.spool.fcntl.flock", fail)
+    before = os.listdir("/proc/self/fd")
+    for _ in range(3):
+        with pytest.raises(SpoolFull, match="No locks available"):
+            spool.append([b"x"])
+    assert os.listdir(tmp_path) == []
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_what_comes_after_somebody_removed_the_directory_is_safe(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ trouble, and to the judge directly.
 
 import asyncio
 import hashlib
+import io
 import uuid
 from base64 import b32encode
 from collections import Counter
@@ -119,19 +120,30 @@ def check_warcs(engines: Engines, web: WebServer) -> None:
     """As warcio sees them, digests checked: every body once, whoever died, and nothing but links to it besides."""
     served = web.served()
     bodies: Counter[str] = Counter()
-    store = engines.directory / "data" / "store"
-    assert not list(store.rglob("*.open")), "an index is not finished"
-    for path in store.rglob("*.warc.gz"):
-        with path.open("rb") as file:
-            for record in ArchiveIterator(file, check_digests="raise"):
-                url, body = record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
-                if record.rec_type != "warcinfo":
-                    digest = b32encode(hashlib.sha256(served[url]).digest()).decode()
-                    assert record.rec_headers.get_header("WARC-Payload-Digest") == f"sha256:{digest}"
-                    assert body == (served[url] if record.rec_type == "response" else b""), url
-                bodies[url] += record.rec_type == "response"
+    data = engines.directory / "data"
+    assert not list(data.rglob("*.open")), "an index is not finished"
+    assert not list((data / "uploads").rglob("*.gz")), "a file is not uploaded"
+    for warc in asyncio.run(read_warcs(engines)):
+        for record in ArchiveIterator(io.BytesIO(warc), check_digests="raise"):
+            url, body = record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
+            if record.rec_type != "warcinfo":
+                digest = b32encode(hashlib.sha256(served[url]).digest()).decode()
+                assert record.rec_headers.get_header("WARC-Payload-Digest") == f"sha256:{digest}"
+                assert body == (served[url] if record.rec_type == "response" else b""), url
+            bodies[url] += record.rec_type == "response"
     del bodies[None]  # of the records about the files
     assert bodies == dict.fromkeys(served, 1)
+
+
+async def read_warcs(engines: Engines) -> list[bytes]:
+    """Also from S3."""
+    objects = build_store(StoreConfig.from_settings(engines.read())).objects
+    try:
+        keys = [key async for some in objects.list_keys("warc") for key in some if key.endswith(".warc.gz")]
+        found = [await objects.read(key, 1 << 30) for key in keys]
+    finally:
+        await objects.close()
+    return [kept.data for kept in found if kept is not None]
 
 
 def check_index(engines: Engines, web: WebServer, missing: tuple[str, ...] = ()) -> dict[str, Document]:

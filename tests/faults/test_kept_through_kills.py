@@ -73,6 +73,14 @@ def test_kill9_brings_no_body_into_warc_files_twice(redis_url: str, engines: Eng
     run_kills(redis_url, engines, pages_per_host=10, kills=3)
 
 
+def test_kill9_loses_no_warc_file_that_is_to_be_uploaded(
+    redis_url: str, engines: Engines, s3_proxy: TroubleProxy
+) -> None:
+    engines.settings |= {"STORE_FORMAT": "warc", "WARC_MAX_BYTES": "10000"}  # so that many are on their way
+    s3_proxy.delay_seconds = 0.1
+    run_kills(redis_url, engines, pages_per_host=10, kills=3)
+
+
 @pytest.mark.long
 def test_kill9_of_workers_with_everything_in_directories(redis_url: str, engines: Engines) -> None:
     run_kills(redis_url, engines, pages_per_host=150, kills=30)

@@ -121,6 +121,23 @@ def test_a_store_that_says_503_for_a_while_gets_all_pages(
         check_kept(engines, web)
 
 
+def test_warc_files_wait_for_a_store_that_says_503(redis_url: str, engines: Engines, s3_proxy: TroubleProxy) -> None:
+    engines.settings |= {"STORE_FORMAT": "warc", "WARC_MAX_BYTES": "10000"}
+    with WebServer(small_site(), engines.directory) as web, engines.fleet(redis_url) as fleet:
+        fleet.seed(web.seeds())
+        workers = fleet.start(2)
+        web.wait_for_pages(MIDDLE)
+        s3_proxy.refuse_next = -1
+        fleet.wait()
+        fleet.check_complete(PAGES)
+        assert any("stays here for now" in worker.log for worker in workers)
+        assert fleet.command("spool", "drain").returncode == 1
+        s3_proxy.refuse_next = 0
+        drained = fleet.command("spool", "drain")
+        assert drained.returncode == 0, drained.stderr
+        check_kept(engines, web)
+
+
 def test_a_store_that_loses_answers_keeps_each_page_once(
     redis_url: str, engines: Engines, s3_proxy: TroubleProxy
 ) -> None:

@@ -113,8 +113,12 @@ def small_disk(engines: Engines) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(directory)], check=False)
 
 
-def test_a_disk_that_is_full_for_a_while_loses_nothing(redis_url: str, engines: Engines, small_disk: Path) -> None:
+@pytest.mark.parametrize("format_", ["html", "warc"])
+def test_a_disk_that_is_full_for_a_while_loses_nothing(
+    redis_url: str, engines: Engines, small_disk: Path, format_: str
+) -> None:
     """Spool, store, index and the list of pages are all there."""
+    engines.settings["STORE_FORMAT"] = format_
     with WebServer(small_site(pages=25), engines.directory) as web, engines.fleet(redis_url) as fleet:
         fleet.seed(web.seeds())
         fleet.start(2)

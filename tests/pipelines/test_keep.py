@@ -1,7 +1,12 @@
 """Is a page kept with what is true of it, whatever the machine says?"""
 
+import gzip
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from warcio.archiveiterator import ArchiveIterator
 
 from tests.crawls import SpiderProcess
 from tests.storage.stores import configure, in_loop, listed, opened
@@ -20,3 +25,48 @@ async def test_the_clock_of_a_worker_does_not_date_its_pages(redis_url: str, tmp
         infos = await listed(store)
     assert len(infos) == 2
     assert all(before <= info.fetched_at / 1000 <= time.time() for info in infos)
+
+
+BODY = b"<title>Silk</title><p>as it was before it was compressed"
+
+
+class CompressedPage(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_page = self.path == "/"
+        self.send_response(200 if is_page else 404)
+        if is_page:
+            for name, value in (
+                ("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("Vary", "Cookie"), ("Vary", "Accept"),
+                ("Set-Cookie", "a=1; Expires=Wed, 21 Oct 2099 07:28:00 GMT"), ("Set-Cookie", "b=2"),
+            ):  # fmt: skip
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(gzip.compress(BODY) if is_page else b"")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_warc_file_has_the_headers_that_were_received_and_the_body_decoded(redis_url: str, tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), CompressedPage)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    arguments = {"seeds": f"http://127.0.0.1:{server.server_port}/"}
+    settings = {"REDIS_URL": redis_url, "STORE_FORMAT": "warc"}
+    with SpiderProcess("crawler.spiders.broad:BroadSpider", tmp_path, arguments, **settings) as worker:
+        assert worker.wait() == 0, worker.log
+    server.shutdown()
+    server.server_close()
+    [path] = (tmp_path / "data" / "store").rglob("*.warc.gz")
+    with path.open("rb") as file:
+        [(headers, body)] = [
+            (record.http_headers.headers, record.content_stream().read())
+            for record in ArchiveIterator(file, check_digests="raise")
+            if record.rec_type == "response"
+        ]
+    assert body == BODY
+    assert [value for name, value in headers if name == "Set-Cookie"] == [
+        "a=1; Expires=Wed, 21 Oct 2099 07:28:00 GMT", "b=2",
+    ]  # fmt: skip
+    names = dict(headers)
+    assert (names["Vary"], names["Content-Length"]) == ("Cookie, Accept", str(len(BODY)))
+    assert "Content-Encoding" not in names

@@ -1,5 +1,5 @@
-"""Stands before an S3 server and makes trouble: says 503, lets a write succeed and loses the answer, is slow, or makes
-the server believe that the secret is wrong.
+"""Stands before an S3 server and makes trouble: says 503, lets a write succeed and loses the answer, is slow, is far
+away over a thin line, or makes the server believe that the secret is wrong.
 """
 
 import http.client
@@ -22,6 +22,7 @@ class TroubleProxy:
         self.lose_next = 0  # of so many writes the answer is lost
         self.spoils_signatures = False  # the server itself then refuses what was signed with the right secret
         self.delay_seconds = 0.0
+        self.bytes_per_second = 0  # of what is sent to it, over one connection; 0 for no limit
         self.seen: list[tuple[str, str]] = []
         self._lock = threading.Lock()
         proxy = self
@@ -30,7 +31,7 @@ class TroubleProxy:
             protocol_version = "HTTP/1.1"
 
             def handle_any(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = self._read(int(self.headers.get("Content-Length") or 0))
                 proxy.seen.append((self.command, self.path))
                 if proxy._take("refuse_next"):
                     self._answer(503, [("Content-Type", "application/xml")], SLOW_DOWN)
@@ -51,6 +52,11 @@ class TroubleProxy:
                     self.connection.close()
                     return
                 self._answer(answer.status, answer.getheaders(), data)
+
+            def _read(self, length: int) -> bytes:
+                if proxy.bytes_per_second:
+                    time.sleep(length / proxy.bytes_per_second)
+                return self.rfile.read(length)
 
             def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
                 self.send_response_only(status)

@@ -46,7 +46,13 @@ def make_link(original: Page, url: str, **known: Any) -> Page:
 
 def configure(place: Path | S3Place, data_dir: Path, **changes: Any) -> StoreConfig:
     config = StoreConfig(
-        place=place, format="html", sync=False, data_dir=data_dir, warc_max_bytes=1 << 30, requests_at_once=16
+        place=place,
+        format="html",
+        sync=False,
+        data_dir=data_dir,
+        warc_max_bytes=1 << 30,
+        waiting_bytes=1 << 30,
+        requests_at_once=16,
     )
     return dataclasses.replace(config, **changes)
 

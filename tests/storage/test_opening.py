@@ -82,7 +82,8 @@ def test_a_key_in_an_address_is_refused_and_not_repeated():
 async def test_a_store_is_opened_from_settings(tmp_path):
     for format_ in ("html", "warc"):
         settings = Settings({"DATA_DIR": str(tmp_path), "STORE_URL": IN_DATA_DIR, "STORE_FORMAT": format_,
-                             "STORE_SYNC": True, "WARC_MAX_BYTES": 1000, "S3_REQUESTS_AT_ONCE": 1})  # fmt: skip
+                             "STORE_SYNC": True, "WARC_MAX_BYTES": 1000, "SPOOL_BYTES": 1024,
+                             "S3_REQUESTS_AT_ONCE": 1})  # fmt: skip
         store = await open_store(settings)
         await store.put([make_page()])
         await store.close()

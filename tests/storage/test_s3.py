@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -84,6 +85,24 @@ async def test_503_for_longer_is_told_and_the_pages_can_be_put_again(ill_place, 
         proxy.refuse_next = 0
         await store.put(pages)
         assert len(await listed(store)) == 5
+
+
+@in_loop
+async def test_what_is_large_has_time_on_a_thin_line(ill_place, proxy, tmp_path, monkeypatch):
+    """A server that says nothing while a small page is sent is ill; while much is sent, it has nothing to say yet."""
+    monkeypatch.setattr("crawler.storage.s3.SILENCE_SECONDS", 0.5)
+    page, part = make_page(body=os.urandom(4_000_000)), tmp_path / "part"
+    part.write_bytes(os.urandom(20_000_000))
+    async with opened(configure(ill_place, tmp_path)) as store:
+        proxy.bytes_per_second = 4_000_000
+        await store.put([page])
+        await store.objects.upload(part, "backups/part")
+        proxy.bytes_per_second = 0
+        assert await store.find(page.info.id) == page
+        assert await store.get_file("backups/part") == part.read_bytes()
+        proxy.delay_seconds = 1.0
+        with pytest.raises(EngineUnavailable):
+            await store.put([make_page("https://a.example/small")])
 
 
 @in_loop
@@ -181,7 +200,7 @@ def role(s3_place, monkeypatch) -> Iterator[datetime]:
 async def test_keys_of_a_role_are_not_used_after_they_expired(s3_place, tmp_path, role):
     async with opened(configure(s3_place, tmp_path)) as store:
         await store.put([make_page()])
-        used = store.objects._client.credential_provider()
+        used = store.objects._clients[False].credential_provider()
         assert used["access_key_id"] == ACCESS_KEY
         assert used["expires_at"] <= role
 

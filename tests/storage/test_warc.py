@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import gzip
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawler.errors import Damaged
+from crawler.errors import Damaged, EngineUnavailable
 from crawler.storage.opening import build_store
+from crawler.storage.page import Page
+from crawler.storage.store import Store
 from tests.commands.processes import scrapy
 from tests.storage.killing import put_and_kill
 from tests.storage.proxy import TroubleProxy
@@ -199,6 +202,21 @@ async def test_a_damaged_record_is_told(root, tmp_path):
         await build_store(configure(root, tmp_path, format="warc")).find(page.info.id)
 
 
+@in_loop
+async def test_a_damaged_index_does_not_keep_others_from_being_written(root, tmp_path):
+    page = make_page()
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([page])
+    [index] = root.glob("warc/*/*.cdxj")
+    index.write_bytes(index.read_bytes().replace(b'"offset":', b'"offset";'))
+    link = make_link(page, "https://b.example/")
+    async with opened(configure(root, tmp_path, format="warc")) as store:
+        await store.put([link])
+        assert await listed(store) == [link.info]
+        with pytest.raises(Damaged, match="line of the index"):
+            await store.find(page.info.id)
+
+
 # --- On S3 -----------------------------------------------------------------------------------
 
 
@@ -260,6 +278,56 @@ async def test_while_s3_is_away_files_wait_here(s3_server, s3_place, tmp_path):
         assert told.returncode == 0, told.stderr
         assert waiting(tmp_path) == []
         assert await build_store(ill).find(page.info.id) == page
+
+
+@in_loop
+async def test_what_waits_for_s3_is_bounded(s3_server, s3_place, tmp_path):
+    pages = [make_page(f"https://a.example/{number}", os.urandom(2000)) for number in range(20)]
+    with TroubleProxy(s3_server.port) as proxy:
+        ill = dataclasses.replace(s3_place, endpoint_url=proxy.url)
+        config = configure(ill, tmp_path, format="warc", warc_max_bytes=1000, waiting_bytes=10_000)
+        async with opened(config) as store:
+            proxy.refuse_next = -1
+            with pytest.raises(EngineUnavailable, match=r"wait in .* to be uploaded"):
+                await put_one_by_one(store, pages)
+            assert sum(path.stat().st_size for path in (tmp_path / ROOM).rglob("*.warc.gz")) < 15_000
+            proxy.refuse_next = 0
+            for page in pages:
+                await put_until_taken(store, page)
+    assert waiting(tmp_path) == []
+    assert len(await listed(build_store(configure(s3_place, tmp_path, format="warc")))) == len(pages)
+
+
+async def put_one_by_one(store: Store, pages: list[Page]) -> None:
+    for page in pages:
+        await store.put([page])
+
+
+async def put_until_taken(store: Store, page: Page) -> None:
+    while True:
+        try:
+            return await store.put([page])
+        except EngineUnavailable:  # as whoever puts pages does
+            await asyncio.sleep(0.01)
+
+
+@in_loop
+async def test_files_that_were_removed_while_they_waited_do_not_hold_up_others(s3_server, s3_place, tmp_path, caplog):
+    first, second, last = (make_page(f"https://a.example/{name}", os.urandom(2000)) for name in "abc")
+    with TroubleProxy(s3_server.port) as proxy:
+        ill = dataclasses.replace(s3_place, endpoint_url=proxy.url)
+        async with opened(configure(ill, tmp_path, format="warc", warc_max_bytes=1000)) as store:
+            proxy.refuse_next = -1
+            await store.put([first])
+            await store.put([second])
+            while "stays here for now" not in caplog.text:  # noqa: ASYNC110  no event tells of it
+                await asyncio.sleep(0.01)
+            shutil.rmtree(tmp_path / ROOM)
+            proxy.refuse_next = 0
+            await store.put([last])
+    assert waiting(tmp_path) == []
+    assert "was removed before it was uploaded" in caplog.text
+    assert await listed(build_store(configure(s3_place, tmp_path, format="warc"))) == [last.info]
 
 
 @in_loop
