@@ -47,8 +47,7 @@ class IndexFiles:
             return None
         except msgspec.DecodeError as error:
             raise EngineRefused(
-                f"{self.format_path} cannot be read ({error}): remove {self.path}, and index again with "
-                f"scrapy search --rebuild"
+                f"{self.format_path} cannot be read ({error}): make the index anew with scrapy search --rebuild"
             ) from error
 
     def current(self) -> int:
@@ -64,6 +63,11 @@ class IndexFiles:
                 f"make it anew with scrapy search --rebuild, or point INDEX_URL elsewhere"
             )
         return found.generation
+
+    def newest(self) -> int:
+        """Of the generations that lie there, whether they can be used or not."""
+        numbers = (directory.name[1:] for directory in self.path.glob("g[0-9]*"))
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def begin(self, after: int) -> int:
         """An empty generation, not in use yet."""

@@ -80,8 +80,7 @@ class Writer:
         with self._lock:
             self._process_lock.require()
             self._drop_writer()
-            known = self._files.read_format()
-            self._files.switch(self._files.begin(known.generation if known else 0))
+            self._files.switch(self._files.begin(self._files.newest()))
 
     def optimise(self) -> None:
         """Written anew: one segment after the other, full ones, and without the documents that were replaced. tantivy

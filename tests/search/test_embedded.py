@@ -157,7 +157,7 @@ def test_broken_files_are_an_engine_that_cannot_be_used(tmp_path):
     with_index(tmp_path, lambda index: index.stats(), page("a"))
     [meta] = (tmp_path / "index").glob("g*/meta.json")
     meta.write_text("{")
-    with pytest.raises(EngineUnavailable):
+    with pytest.raises(EngineUnavailable, match=r"damaged: remove that directory.*--rebuild"):
         with_index(tmp_path, lambda index: index.stats())
 
 
