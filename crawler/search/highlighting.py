@@ -85,7 +85,8 @@ class Highlighter:
             return _Finder(re.compile(re.escape(text)), _anything)
         if word.kind == "fuzzy":
             most = fuzzy_distance(term)
-            return _Finder(re.compile(rf"{LETTER}+"), lambda found: _is_near(term, found, most))
+            lengths = f"{{{max(len(term) - most, 1)},{len(term) + most}}}"
+            return _Finder(re.compile(f"(?<!{LETTER}){LETTER}{lengths}(?!{LETTER})"), _Nearness(term, most).__getitem__)
         language = self._language
         stem = stem_of(text, language)
         head = text[: max(min(len(stem) - 1, len(text)), SHORTEST_STEM)]
@@ -106,12 +107,24 @@ def _anything(found: str) -> bool:
     return True
 
 
-@lru_cache(maxsize=20_000)
-def _is_near(term: str, found: str, most: int) -> bool:
-    # An edit takes away one letter at most: what lacks more of them needs no closer look, and that is nearly all.
-    if abs(len(term) - len(found)) > most or len(set(term) - set(found)) > most:
-        return False
-    return distance(term, found, most) <= most
+class _Nearness(dict[str, bool]):
+    """Which words are nearly this one. Texts have the same words again and again: each is judged once."""
+
+    def __init__(self, term: str, most: int) -> None:
+        super().__init__()
+        self._term = term
+        self._letters = set(term)
+        self._most = most
+
+    def __missing__(self, found: str) -> bool:
+        # An edit takes away and adds one letter at most: what lacks more of them, or has more of others, needs no
+        # closer look, and that is nearly all.
+        self[found] = is_near = (
+            len(self._letters.difference(found)) <= self._most
+            and len(set(found) - self._letters) <= self._most
+            and distance(self._term, found, self._most) <= self._most
+        )
+        return is_near
 
 
 def _positive(part: Part | None) -> Iterator[Word]:
