@@ -39,6 +39,7 @@ BREAKS = "\xad\u200b"  # soft hyphen and zero-width space: copied from a page; t
 # A token: quote, bracket, or anything up to one of these or a space.
 TOKEN = re.compile(r'(?P<space>\s+)|(?P<quote>")|(?P<open>\()|(?P<close>\))|(?P<chunk>[^\s"()]+)')
 NAMED = re.compile(r"(-?)([a-z]+):(.*)", re.DOTALL)
+SCHEME = re.compile(r"-?https?://", re.IGNORECASE)  # a URL is indexed without it
 FUZZY = re.compile(r"~[0-9]?\Z")
 
 
@@ -149,9 +150,11 @@ class _Parser:
     def _phrase(self, field: str, opens: bool = False) -> Part | None:
         if opens:  # title:"…": the quote is still to come
             if self._text[self._at : self._at + 1] != '"':
-                return None
+                raise BadQuery(
+                    f'{field}: needs a word or a phrase, without a space before it: {field}:word, {field}:"a b"'
+                )
             self._at += 1
-        words = _pieces(self._until_quote())
+        words = _pieces(_without_scheme(self._until_quote()))
         self._count(len(words))
         return Phrase(tuple(words), field) if words else None
 
@@ -166,7 +169,7 @@ class _Parser:
         chunk = (chunk[: fuzzy.start()] if fuzzy else chunk).rstrip("?")
         if not fuzzy and ("*" in chunk or "?" in chunk):
             return self._wild(chunk, field)
-        pieces = _pieces(chunk)
+        pieces = _pieces(_without_scheme(chunk))
         self._count(len(pieces))
         if not pieces:
             return None
@@ -211,6 +214,10 @@ class _Parser:
 def _all_of(parts: Iterable[Part]) -> Part | None:
     every = tuple(parts)
     return (every[0] if len(every) == 1 else AllOf(every)) if every else None
+
+
+def _without_scheme(text: str) -> str:
+    return SCHEME.sub("", text, count=1) if SCHEME.match(text) else text
 
 
 def _pieces(text: str, others: str = "") -> list[str]:
