@@ -129,6 +129,15 @@ class WriterLock:
     def is_held(self) -> bool:
         return self._file is not None
 
+    def is_lost(self) -> bool:
+        """Somebody removed the directory: what is locked is not what others would lock."""
+        if self._file is None:
+            return False
+        try:
+            return not os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return True
+
     def try_lock(self) -> bool:
         if self._file is not None:
             return True

@@ -33,11 +33,12 @@ class Writer:
 
     def try_lock(self) -> bool:
         with self._lock:
+            self._leave_what_is_gone()
             return self._process_lock.try_lock()
 
     def write(self, documents: Sequence[Document]) -> list[Poison]:
         with self._lock:
-            self._process_lock.require()  # before the work of encoding them, which would be for nothing
+            self._require_lock()  # before the work of encoding them, which would be for nothing
         poison: list[Poison] = []
         newest: dict[str, Document] = {}
         rows: dict[str, tantivy.Document] = {}
@@ -52,7 +53,7 @@ class Writer:
                 poison.append(Poison(document, str(error)))
         if newest:
             with self._lock:
-                self._process_lock.require()
+                self._require_lock()
                 self._add(newest, rows)
         return poison
 
@@ -70,7 +71,7 @@ class Writer:
 
     def delete(self, ids: Sequence[str]) -> None:
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             if ids:
                 with self._transaction() as writer:
                     for id_ in ids:
@@ -78,7 +79,7 @@ class Writer:
 
     def clear(self) -> None:
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             self._drop_writer()
             self._files.switch(self._files.begin(self._files.newest()))
 
@@ -87,7 +88,7 @@ class Writer:
         can merge segments, but its Python package offers no call for it.
         """
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             self._files.require_room()
             self._drop_writer()
             generation = self._files.begin(self._files.current())
@@ -106,6 +107,16 @@ class Writer:
     def close(self) -> None:
         with self._lock:
             self._drop_writer()
+            self._process_lock.release()
+
+    def _require_lock(self) -> None:
+        self._leave_what_is_gone()
+        self._process_lock.require()
+
+    def _leave_what_is_gone(self) -> None:
+        """A writer that went on would put the old files' names into the index that is there now, and spoil it."""
+        if self._process_lock.is_lost():
+            self._writer = None
             self._process_lock.release()
 
     @contextlib.contextmanager
