@@ -131,7 +131,7 @@ class Writer:
             self._writer = None
             if isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException":
                 raise EngineUnavailable(
-                    f"the index in {self._files.path} could not be written ({error}): is the disk full?"
+                    f"the index in {self._files.path} could not be written; is the disk full? ({error})"
                 ) from error
             raise
 
