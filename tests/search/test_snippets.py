@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 import unicodedata
 
 import pytest
@@ -35,6 +36,7 @@ def show(text: str, query: str, lang: str = "en") -> str:
         ("asyncio async", "asyn*", "<mark>asyncio</mark> <mark>async</mark>"),
         ("wild wold weld!", "w?ld", "<mark>wild</mark> <mark>wold</mark> <mark>weld</mark>!"),
         ("asynchronous", "asyncronous~", "<mark>asynchronous</mark>"),
+        ("wrods near, words far", "words~ near~ absent~", "<mark>wrods</mark> <mark>near</mark>, <mark>words</mark> far"),
         ("read_csv(x)", "read_csv", "<mark>read</mark>_<mark>csv</mark>(x)"),
         ("one two", '"one two"', "<mark>one</mark> <mark>two</mark>"),
         ("red green", "red -green", "<mark>red</mark> green"),
@@ -118,3 +120,16 @@ def test_without_its_marks_a_snippet_is_what_the_page_says(text, asked):
 @given(st.text())
 def test_folding_keeps_places(text):
     assert len(fold_letters(text)) == len(text)
+
+
+def test_many_fuzzy_words_cost_little_more_than_one():
+    text = " ".join(f"w{number % 1000}ord{number % 7}" for number in range(12_000))
+
+    def cost(query: str) -> float:
+        began = time.process_time()
+        for _ in range(5):
+            show(text, query)
+        return time.process_time() - began
+
+    one = cost("wordish~ OR absent")
+    assert cost(" OR ".join(f"{letter}ordish~" for letter in "wfbcdghj")) < 5 * one  # and not 8 or 14
