@@ -28,6 +28,7 @@ from crawler.search.restrictions import RESTRICTIONS, Restrictions, combine
 LONGEST_QUERY = 2000  # characters
 MOST_TERMS = 64  # words, in phrases or not
 MOST_WILDCARDS = 8
+MOST_IN_A_WORD = 10  # wildcards: engines refuse some of the words that have more
 MOST_LEADING_STARS = 1  # it is compared with every word of the index: a second of CPU time for a million of them
 MOST_FUZZY = 8
 DEEPEST_GROUP = 8
@@ -195,6 +196,8 @@ class _Parser:
                 continue
             if len(letters) < FEWEST_LETTERS:
                 raise BadQuery(f"{piece} matches too much: give {FEWEST_LETTERS} letters or more beside the wildcard")
+            if len(piece) - len(letters) > MOST_IN_A_WORD:
+                raise BadQuery(f"{piece[:20]}… has more than {MOST_IN_A_WORD} wildcards")
             self._wildcards += 1
             if self._wildcards > MOST_WILDCARDS:
                 raise BadQuery(f"the search has more than {MOST_WILDCARDS} words with wildcards")

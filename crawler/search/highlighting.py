@@ -72,9 +72,7 @@ class Highlighter:
         if CJK.search(text):
             return _Finder(re.compile(re.escape(text.strip("*?"))), _anything, is_part=True)
         if kind in ("prefix", "wildcard"):
-            pieces = re.split(r"([*?])", text if kind == "wildcard" else f"{text}*")
-            body = "".join({"*": LETTERS, "?": LETTER}.get(piece) or re.escape(piece) for piece in pieces)
-            return _Finder(re.compile(rf"{body}(?!{LETTER})"), _anything)
+            return _Finder(_pattern_of(text if kind == "wildcard" else f"{text}*"), _anything)
         if not fold(text):  # several words in one, as some scripts have it
             return _Finder(re.compile(re.escape(text)), _anything)
         language = self._language
@@ -84,6 +82,18 @@ class Highlighter:
             head = head[:-1]
         is_same: Callable[[str], bool] = lambda found: found == text or stem_of(found, language) == stem  # noqa: E731
         return _Finder(re.compile(f"{re.escape(head)}{LETTERS}"), is_same)
+
+
+def _pattern_of(wildcard: str) -> re.Pattern[str]:
+    """What stands between two stars is taken where it comes first, once and for all: that is as good as any other place,
+    and to try them all takes hours of a page that is made for it.
+    """
+    first, *others = (
+        "".join(LETTER if mark == "?" else re.escape(mark) for mark in piece) for piece in wildcard.split("*")
+    )
+    middle = "".join(f"(?>{LETTERS}?{piece})" for piece in others[:-1])
+    last = f"{LETTERS}{others[-1]}" if others else ""
+    return re.compile(rf"{first}{middle}{last}(?!{LETTER})")
 
 
 def _matches_of(number: int, finder: _Finder, folded: str) -> Iterator[Match]:

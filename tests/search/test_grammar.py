@@ -129,6 +129,7 @@ def test_what_is_given_beside_the_text_can_only_be_narrowed():
         ("-title:(git OR svn)", "title: needs a word or a phrase"),
         ("x" * 100_000, "100000 characters"),
         ("ab* " * 400, "more than 8 words with wildcards"),
+        ("a" + "b?" * 11 + "c", "more than 10 wildcards"),
         ("*ab *cd", "one word of a search may begin with a"),
         ("ab~ " * 20, "more than 8 words with a ~"),
         ("a " * 500, "more than 64 words"),
