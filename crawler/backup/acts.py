@@ -13,7 +13,7 @@ from crawler.backup.progress import Progress
 from crawler.backup.rebuild import Rebuild, Rebuilt
 from crawler.backup.restore import Restored, restore_backup
 from crawler.backup.workroom import find_unfinished, workroom
-from crawler.errors import EngineRefused, EngineUnavailable
+from crawler.errors import EngineError, EngineRefused, EngineUnavailable
 from crawler.pipelines.config import KeepConfig
 from crawler.pipelines.outlets import deliver_waiting, make_store_outlet
 from crawler.robots.directives import Obedience
@@ -34,14 +34,14 @@ class IndexKeeping:
 
     @asynccontextmanager
     async def index(self, *, is_replaced: bool = False) -> AsyncIterator[Index]:
-        """Open, with all that was waiting for it. One that ``is_replaced`` may be of a version that cannot be opened:
-        it is cleared when there is something to put in its place.
+        """Open, with all that was waiting for it. One that ``is_replaced`` may be of a version that cannot be opened,
+        or damaged: it is cleared when there is something to put in its place.
         """
         index = open_index(self._config.index)
         try:
             try:
                 await index.open()
-            except EngineRefused:
+            except EngineError:
                 if not is_replaced or not isinstance(index, EmbeddedIndex):
                     raise
                 self._is_refused = True

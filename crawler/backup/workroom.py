@@ -5,6 +5,7 @@ a note beside the directory, if it had cleared the index by then: searches tell 
 """
 
 import contextlib
+import errno
 import fcntl
 import shutil
 from collections.abc import Iterator
@@ -51,5 +52,11 @@ def workroom(path: Path) -> Iterator[Path]:
         path.mkdir()
         try:
             yield path
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise EngineUnavailable(
+                f"{path} cannot be written: {error.strerror}: make room on that disk, and run this again"
+            ) from error
         finally:
             shutil.rmtree(path, ignore_errors=True)

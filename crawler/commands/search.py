@@ -41,7 +41,8 @@ class Command(ConsoleCommand):
         return (
             'Words must all be on the page. "a phrase", -without, title:word, nearly~, begin*, w?ld, red OR green, '
             "(groups), site:host, -site:host, lang:de, after:2026-01, before:2026-02-01, sort:newest. The index is "
-            "copied into the store with --backup; --restore makes it anew from a copy, --rebuild from the stored pages."
+            "copied into the store with --backup; --restore makes it anew from a copy, --rebuild from the stored pages. "
+            "A search that begins with a - comes after --."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -64,6 +65,15 @@ class Command(ConsoleCommand):
         parser.add_argument(
             "--rebuild", action="store_true", help="make the index anew from the stored pages, of one --crawl or of all"
         )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        if "--" in args:  # -site:a.org would be -s to argparse, and -draft an option that nobody knows
+            at = args.index("--")
+            args[at:] = [" ".join(["", *args[at + 1 :]])]  # with a space in it, no option to anybody
+        try:
+            super().process_options(args, opts)
+        except UsageError as error:
+            raise UsageError(f"{error}; a search that begins with a - comes after --") from None
 
     async def work(self, args: list[str], opts: argparse.Namespace) -> int:
         asked = [act for act in ACTS if getattr(opts, act) not in (None, False)]

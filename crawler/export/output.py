@@ -1,4 +1,6 @@
-"""Where does an export go? To standard output as it is made; to a file in one step, when all of it is there."""
+"""Where does an export go? To standard output, a pipe or a device as it is made; to a file in one step, when all of it
+is there.
+"""
 
 import contextlib
 import os
@@ -59,6 +61,11 @@ def open_output(path: Path | None, format_: str) -> Iterator[IO[bytes]]:
         return
     if path.is_dir():
         raise ConfigurationError(f"{path} is a directory: give a file in it")
+    if path.exists() and not path.is_file():  # a file must not take its place: that would be the end of /dev/null
+        with path.open("wb") as special:
+            yield _Stream(special)  # type: ignore[misc]
+        return
+    path = Path(os.path.realpath(path))  # what a link leads to is replaced, and not the link
     try:
         number, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     except OSError as error:

@@ -1,6 +1,7 @@
 """How does a CSV file stay harmless in a spreadsheet? Used by ``-o``, ``-O`` (``FEED_EXPORTERS``) and ``export``."""
 
 import json
+import unicodedata
 from typing import Any
 
 from scrapy.exporters import CsvItemExporter
@@ -8,8 +9,6 @@ from scrapy.exporters import CsvItemExporter
 # A cell that begins like this is a formula to a spreadsheet: a page's title could make it run one. The last four are
 # the wide forms of the first; programs that begin with a pipe or a percent sign were run by old ones.
 FORMULA_STARTS = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# What some of them leave out when they read a cell.
-NOT_SEEN = " \x00\x0b\x0c\x85\xa0\u200b\u2028\u2029\u3000\ufeff"
 
 
 class SafeCsvItemExporter(CsvItemExporter):
@@ -27,6 +26,15 @@ class SafeCsvItemExporter(CsvItemExporter):
         value = super().serialize_field(field, name, value)
         if isinstance(value, dict):
             value = json.dumps(value, ensure_ascii=False, default=str)
-        if isinstance(value, str) and value.lstrip(NOT_SEEN).startswith(FORMULA_STARTS):
+        if isinstance(value, str) and _is_formula(value):
             return "'" + value
         return value
+
+
+def _is_formula(text: str) -> bool:
+    for letter in text:
+        if letter in FORMULA_STARTS:
+            return True
+        if unicodedata.category(letter)[0] not in "CZ":  # spaces and what cannot be seen: some of them leave it out
+            return False
+    return False

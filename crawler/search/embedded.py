@@ -99,14 +99,22 @@ class EmbeddedIndex:
             return await asyncio.to_thread(call, *args, **values)
         except OrbweaverError:
             raise
-        except (OSError, ValueError) as error:  # tantivy has no errors of its own
+        except OSError as error:
+            raise EngineUnavailable(f"the index in {self._files.path} cannot be used: {error}") from error
+        except ValueError as error:  # tantivy has no errors of its own
             if "Lockfile" in str(error):
                 raise EngineUnavailable(
                     f"the index in {self._files.path} cannot be locked, which searching needs too: make the directory "
                     "writable, or search a copy of it"
                 ) from error
-            raise EngineUnavailable(f"the index in {self._files.path} cannot be used: {error}") from error
+            raise self._cannot_be_read(error) from error
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust; no Exception, and it would end the process
-                raise EngineUnavailable(f"the index in {self._files.path} failed: {error}") from error
+                raise self._cannot_be_read(error) from error
             raise
+
+    def _cannot_be_read(self, error: BaseException) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"the index in {self._files.path} cannot be used: {error}. If that does not pass, its files are damaged: "
+            "remove that directory while nothing crawls, and make the index anew with scrapy search --rebuild"
+        )

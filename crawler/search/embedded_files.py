@@ -47,8 +47,7 @@ class IndexFiles:
             return None
         except msgspec.DecodeError as error:
             raise EngineRefused(
-                f"{self.format_path} cannot be read ({error}): remove {self.path}, and index again with "
-                f"scrapy search --rebuild"
+                f"{self.format_path} cannot be read ({error}): make the index anew with scrapy search --rebuild"
             ) from error
 
     def current(self) -> int:
@@ -64,6 +63,11 @@ class IndexFiles:
                 f"make it anew with scrapy search --rebuild, or point INDEX_URL elsewhere"
             )
         return found.generation
+
+    def newest(self) -> int:
+        """Of the generations that lie there, whether they can be used or not."""
+        numbers = (directory.name[1:] for directory in self.path.glob("g[0-9]*"))
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def begin(self, after: int) -> int:
         """An empty generation, not in use yet."""
@@ -124,6 +128,15 @@ class WriterLock:
     @property
     def is_held(self) -> bool:
         return self._file is not None
+
+    def is_lost(self) -> bool:
+        """Somebody removed the directory: what is locked is not what others would lock."""
+        if self._file is None:
+            return False
+        try:
+            return not os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return True
 
     def try_lock(self) -> bool:
         if self._file is not None:

@@ -33,11 +33,12 @@ class Writer:
 
     def try_lock(self) -> bool:
         with self._lock:
+            self._leave_what_is_gone()
             return self._process_lock.try_lock()
 
     def write(self, documents: Sequence[Document]) -> list[Poison]:
         with self._lock:
-            self._process_lock.require()  # before the work of encoding them, which would be for nothing
+            self._require_lock()  # before the work of encoding them, which would be for nothing
         poison: list[Poison] = []
         newest: dict[str, Document] = {}
         rows: dict[str, tantivy.Document] = {}
@@ -52,7 +53,7 @@ class Writer:
                 poison.append(Poison(document, str(error)))
         if newest:
             with self._lock:
-                self._process_lock.require()
+                self._require_lock()
                 self._add(newest, rows)
         return poison
 
@@ -70,7 +71,7 @@ class Writer:
 
     def delete(self, ids: Sequence[str]) -> None:
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             if ids:
                 with self._transaction() as writer:
                     for id_ in ids:
@@ -78,17 +79,16 @@ class Writer:
 
     def clear(self) -> None:
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             self._drop_writer()
-            known = self._files.read_format()
-            self._files.switch(self._files.begin(known.generation if known else 0))
+            self._files.switch(self._files.begin(self._files.newest()))
 
     def optimise(self) -> None:
         """Written anew: one segment after the other, full ones, and without the documents that were replaced. tantivy
         can merge segments, but its Python package offers no call for it.
         """
         with self._lock:
-            self._process_lock.require()
+            self._require_lock()
             self._files.require_room()
             self._drop_writer()
             generation = self._files.begin(self._files.current())
@@ -109,6 +109,16 @@ class Writer:
             self._drop_writer()
             self._process_lock.release()
 
+    def _require_lock(self) -> None:
+        self._leave_what_is_gone()
+        self._process_lock.require()
+
+    def _leave_what_is_gone(self) -> None:
+        """A writer that went on would put the old files' names into the index that is there now, and spoil it."""
+        if self._process_lock.is_lost():
+            self._writer = None
+            self._process_lock.release()
+
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tantivy.IndexWriter]:
         try:
@@ -121,7 +131,7 @@ class Writer:
             self._writer = None
             if isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException":
                 raise EngineUnavailable(
-                    f"the index in {self._files.path} could not be written ({error}): is the disk full?"
+                    f"the index in {self._files.path} could not be written; is the disk full? ({error})"
                 ) from error
             raise
 

@@ -28,6 +28,7 @@ from crawler.search.restrictions import RESTRICTIONS, Restrictions, combine
 LONGEST_QUERY = 2000  # characters
 MOST_TERMS = 64  # words, in phrases or not
 MOST_WILDCARDS = 8
+MOST_IN_A_WORD = 10  # wildcards: engines refuse some of the words that have more
 MOST_LEADING_STARS = 1  # it is compared with every word of the index: a second of CPU time for a million of them
 MOST_FUZZY = 8
 DEEPEST_GROUP = 8
@@ -39,6 +40,7 @@ BREAKS = "\xad\u200b"  # soft hyphen and zero-width space: copied from a page; t
 # A token: quote, bracket, or anything up to one of these or a space.
 TOKEN = re.compile(r'(?P<space>\s+)|(?P<quote>")|(?P<open>\()|(?P<close>\))|(?P<chunk>[^\s"()]+)')
 NAMED = re.compile(r"(-?)([a-z]+):(.*)", re.DOTALL)
+SCHEME = re.compile(r"-?https?://", re.IGNORECASE)  # a URL is indexed without it
 FUZZY = re.compile(r"~[0-9]?\Z")
 
 
@@ -149,9 +151,11 @@ class _Parser:
     def _phrase(self, field: str, opens: bool = False) -> Part | None:
         if opens:  # title:"…": the quote is still to come
             if self._text[self._at : self._at + 1] != '"':
-                return None
+                raise BadQuery(
+                    f'{field}: needs a word or a phrase, without a space before it: {field}:word, {field}:"a b"'
+                )
             self._at += 1
-        words = _pieces(self._until_quote())
+        words = _pieces(_without_scheme(self._until_quote()))
         self._count(len(words))
         return Phrase(tuple(words), field) if words else None
 
@@ -166,7 +170,7 @@ class _Parser:
         chunk = (chunk[: fuzzy.start()] if fuzzy else chunk).rstrip("?")
         if not fuzzy and ("*" in chunk or "?" in chunk):
             return self._wild(chunk, field)
-        pieces = _pieces(chunk)
+        pieces = _pieces(_without_scheme(chunk))
         self._count(len(pieces))
         if not pieces:
             return None
@@ -192,6 +196,8 @@ class _Parser:
                 continue
             if len(letters) < FEWEST_LETTERS:
                 raise BadQuery(f"{piece} matches too much: give {FEWEST_LETTERS} letters or more beside the wildcard")
+            if len(piece) - len(letters) > MOST_IN_A_WORD:
+                raise BadQuery(f"{piece[:20]}… has more than {MOST_IN_A_WORD} wildcards")
             self._wildcards += 1
             if self._wildcards > MOST_WILDCARDS:
                 raise BadQuery(f"the search has more than {MOST_WILDCARDS} words with wildcards")
@@ -211,6 +217,10 @@ class _Parser:
 def _all_of(parts: Iterable[Part]) -> Part | None:
     every = tuple(parts)
     return (every[0] if len(every) == 1 else AllOf(every)) if every else None
+
+
+def _without_scheme(text: str) -> str:
+    return SCHEME.sub("", text, count=1) if SCHEME.match(text) else text
 
 
 def _pieces(text: str, others: str = "") -> list[str]:

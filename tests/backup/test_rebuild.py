@@ -280,6 +280,15 @@ async def test_a_full_disk_is_told_and_the_index_is_as_it_was(local, tmp_path):
         assert [document.url for document in await read_all(index)] == ["https://a.example/before"]
 
 
+def test_a_full_disk_is_told_by_name(tmp_path):
+    with (
+        small_disk(tmp_path / "disk", 1) as disk,
+        pytest.raises(EngineUnavailable, match="disk/rebuild cannot be written: No space"),
+        workroom(disk / "rebuild") as room,
+    ):
+        (room / "x").write_bytes(bytes(2_000_000))
+
+
 def test_one_rebuilds_at_a_time(tmp_path):
     with workroom(tmp_path / "rebuild") as room:
         (room / "x").write_text("left behind")

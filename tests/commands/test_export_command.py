@@ -144,6 +144,29 @@ def test_a_full_disk_leaves_no_half_file(export, tmp_path):
         assert (disk / "pages.csv").read_text() == "from before"
 
 
+def test_a_pipe_with_a_name_is_written_to_and_not_replaced(tmp_path):
+    keep(tmp_path)
+    pipe = tmp_path / "pages.csv"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        done = scrapy("embedded:", "export", "-o", str(pipe), "--fields", "title", CRAWLER_DATA_DIR=str(tmp_path))
+        if not pipe.is_fifo():
+            reader.kill()  # it would wait for ever
+        assert (done.returncode, pipe.is_fifo()) == (0, True), done.stderr
+        assert reader.communicate()[0].split()[0] == "title"
+
+
+def test_a_link_is_followed_and_stays(export, tmp_path):
+    keep(tmp_path)
+    there, link = tmp_path / "there" / "pages.csv", tmp_path / "pages.csv"
+    there.parent.mkdir()
+    link.symlink_to(there)
+    for _ in range(2):  # what it leads to is not there at first
+        export("-o", str(link), "--fields", "title")
+        assert link.is_symlink()
+        assert there.read_text().startswith("title")
+
+
 def test_an_interrupted_export_leaves_no_half_file(tmp_path):
     keep(tmp_path, 4000)
     out = tmp_path / "out"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,30 @@ def test_rebuild_optimise_and_stats(ask, tmp_path):
     assert ask("--rebuild").strip() == "9 documents, 0 removed, 0 unreadable, 0 rejected"
     assert json.loads(ask("--optimise", "--json"))["documents"] == 9
     assert "1 to 1 of 1" in ask("title:t3")
+
+
+@pytest.mark.parametrize("damage", ["meta.json", "directory", "format.json"])
+def test_a_damaged_index_is_made_anew(ask, tmp_path, damage):
+    async def keep() -> None:
+        async with opened(configure(tmp_path / "store", tmp_path)) as store:
+            await store.put([make_page(f"https://a.example/{n}", b"<title>t%d</title>" % n) for n in range(9)])
+
+    def spoil() -> None:
+        [generation] = (tmp_path / "index").glob("g*")
+        if damage == "directory":
+            shutil.rmtree(generation)
+        else:
+            (generation.parent / damage if damage == "format.json" else generation / damage).write_text("{")
+        assert "--rebuild" in ask("title:t3", status=1)
+
+    asyncio.run(keep())
+    ask("--rebuild")
+    ask("--backup")
+    for act in ("--rebuild", "--restore"):
+        spoil()
+        ask(act)
+        assert documents(ask) == 9
+        assert "whole" not in scrapy("embedded:", "search", "t3", CRAWLER_DATA_DIR=str(tmp_path)).stderr
 
 
 def test_misuse_is_told_in_one_line(ask):

@@ -67,6 +67,14 @@ def test_json_is_the_whole_answer(ask):
     assert answer["results"][0]["snippet"] == "asynchronous <mark>generator</mark>"
 
 
+def test_a_search_may_begin_with_a_minus(ask):
+    everything = json.loads(ask("*", "--json"))["total_results"]
+    for args in (["--", "-site:git.example"], ["--", "-site:git.example", "-title:nosuch"], ["--", "-rebase"]):
+        assert json.loads(ask("--json", *args))["total_results"] == everything - 1
+    assert json.loads(ask("--json", "generator", "--", "-rebase"))["total_results"] == 20
+    assert "comes after --" in ask("-site:git.example word", status=2)
+
+
 def test_nothing_found_may_be_a_slip(ask):
     found = ask("genrator")
     assert "nothing found" in found

@@ -157,8 +157,32 @@ def test_broken_files_are_an_engine_that_cannot_be_used(tmp_path):
     with_index(tmp_path, lambda index: index.stats(), page("a"))
     [meta] = (tmp_path / "index").glob("g*/meta.json")
     meta.write_text("{")
-    with pytest.raises(EngineUnavailable):
+    with pytest.raises(EngineUnavailable, match=r"damaged: remove that directory.*--rebuild"):
         with_index(tmp_path, lambda index: index.stats())
+
+
+def test_an_index_that_is_removed_under_its_writer_begins_anew(tmp_path):
+    async def work() -> None:
+        index, other = embedded(tmp_path), embedded(tmp_path)
+        await index.open()
+        await index.write([page("a")])
+        shutil.rmtree(tmp_path / "index")
+        await other.open()  # makes it again
+        assert await index.write([page("b")]) == []
+        assert not await other.try_lock()
+        assert [document.id async for document in other.documents()] == ["b"]
+        shutil.rmtree(tmp_path / "index")
+        await other.open()
+        assert await other.try_lock()
+        assert not await index.try_lock()
+        with pytest.raises(EngineUnavailable, match="only one can"):
+            await index.write([page("c")])
+        await other.write([page("d")])
+        assert [document.id async for document in index.documents()] == ["d"]
+        await index.close()
+        await other.close()
+
+    asyncio.run(work())
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path):

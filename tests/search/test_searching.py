@@ -41,6 +41,13 @@ def test_pages_and_filters_beside_the_text(tmp_path):
     with_index(tmp_path, work, *documents)
 
 
+def test_a_page_is_found_by_its_url(tmp_path):
+    documents = [page("a/b.html"), page("b.html")]
+    for text in ("https://example.org/a/b.html", "url:https://example.org/a/b.html", '"https://example.org/a/b.html"'):
+        results = with_index(tmp_path, lambda index, text=text: search(index, text), *documents).results
+        assert [result.id for result in results] == ["a/b.html"]
+
+
 @pytest.mark.parametrize("text", ["", "x" * 5000, "site:", "ab* " * 9])
 def test_bad_searches_raise(tmp_path, text):
     with pytest.raises(BadQuery):

@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 import unicodedata
 
 import pytest
@@ -34,7 +35,10 @@ def show(text: str, query: str, lang: str = "en") -> str:
         ("Łódź, Søren", "lodz soren", "<mark>Łódź</mark>, <mark>Søren</mark>"),
         ("asyncio async", "asyn*", "<mark>asyncio</mark> <mark>async</mark>"),
         ("wild wold weld!", "w?ld", "<mark>wild</mark> <mark>wold</mark> <mark>weld</mark>!"),
+        ("aXbYcb abcb abc", "a*b?c*b", "<mark>aXbYcb</mark> abcb abc"),
+        ("aabab bab", "*ab", "<mark>aabab</mark> <mark>bab</mark>"),
         ("asynchronous", "asyncronous~", "<mark>asynchronous</mark>"),
+        ("wrods near, words far", "words~ near~ absent~", "<mark>wrods</mark> <mark>near</mark>, <mark>words</mark> far"),
         ("read_csv(x)", "read_csv", "<mark>read</mark>_<mark>csv</mark>(x)"),
         ("one two", '"one two"', "<mark>one</mark> <mark>two</mark>"),
         ("red green", "red -green", "<mark>red</mark> green"),
@@ -118,3 +122,22 @@ def test_without_its_marks_a_snippet_is_what_the_page_says(text, asked):
 @given(st.text())
 def test_folding_keeps_places(text):
     assert len(fold_letters(text)) == len(text)
+
+
+def test_a_page_that_is_made_for_a_wildcard_does_not_hold_up_the_process():
+    began = time.process_time()
+    assert "<mark>aaaaaaaab</mark>" in show(f"aaaaaaaab {'a' * 80} {'a' * 60}", "a*a*a*a*a*a*a*a*b")
+    assert time.process_time() - began < 1  # and not hours
+
+
+def test_many_fuzzy_words_cost_little_more_than_one():
+    text = " ".join(f"w{number % 1000}ord{number % 7}" for number in range(12_000))
+
+    def cost(query: str) -> float:
+        began = time.process_time()
+        for _ in range(5):
+            show(text, query)
+        return time.process_time() - began
+
+    one = cost("wordish~ OR absent")
+    assert cost(" OR ".join(f"{letter}ordish~" for letter in "wfbcdghj")) < 5 * one  # and not 8 or 14
