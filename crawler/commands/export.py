@@ -46,9 +46,9 @@ class Command(ConsoleCommand):
         if self.settings is None:
             raise ConfigurationError("a command needs settings: run it with scrapy")
         path = file_path(opts.output) if opts.output and opts.output != "-" else None
-        if opts.json and opts.format not in ("", "jsonl"):
-            raise UsageError(f"--json and --format {opts.format}: choose one")
-        format_ = "jsonl" if opts.json else choose_format(opts.format, path)
+        format_ = choose_format(opts.format, path)
+        if opts.json and format_ != "jsonl":
+            raise UsageError(f"--json prints JSON lines, and this is to be {format_}: choose one")
         fields, wanted = choose_fields(opts.fields), read_filters(opts)
         store = build_store(StoreConfig.from_settings(self.settings))
         rows = PageRows(store, fields, Obedience.from_settings(self.settings))

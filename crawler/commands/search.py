@@ -26,6 +26,9 @@ from crawler.search.snippets import plain
 MARK = re.compile("<mark>(.*?)</mark>")
 EMPTY = "scrapy crawl URL fills it, and scrapy search --rebuild, from pages that are stored already"
 ACTS = ("suggest", "stats", "optimise", "backup", "backups", "restore", "rebuild")
+OF_A_SEARCH = {
+    "page": 1, "per_page": 10, "site": [], "lang": [], "after": None, "before": None, "sort": "", "copies": False,
+}  # fmt: skip
 
 
 class Command(ConsoleCommand):
@@ -47,8 +50,12 @@ class Command(ConsoleCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--page", type=int, default=1, metavar="N", help="page of results (default: 1)")
-        parser.add_argument("--per-page", type=int, default=10, metavar="N", help="results on a page (default: 10)")
+        parser.add_argument(
+            "--page", type=int, default=OF_A_SEARCH["page"], metavar="N", help="page of results (default: 1)"
+        )
+        parser.add_argument(
+            "--per-page", type=int, default=OF_A_SEARCH["per_page"], metavar="N", help="results on a page (default: 10)"
+        )
         add_filter_options(parser)
         parser.add_argument("--sort", default="", choices=tuple(SORTS), help="order of results (default: relevance)")
         parser.add_argument("--copies", action="store_true", help="also pages whose body is that of another")
@@ -100,6 +107,9 @@ class Command(ConsoleCommand):
 
     def _refuse_idle(self, act: str, opts: argparse.Namespace) -> None:
         """Options that would do nothing."""
+        idle = [name for name, default in OF_A_SEARCH.items() if act and getattr(opts, name) != default]
+        if idle:
+            raise UsageError(f"--{idle[0].replace('_', '-')} is for searches, and not for --{act}")
         if opts.keep is not None and (act not in ("backup", "backups") or opts.keep < 1):
             raise UsageError("--keep is a number from 1 on, for --backup and --backups")
         if opts.crawl and act not in ("", "rebuild"):

@@ -102,7 +102,8 @@ def test_misuse_is_told_in_one_line(export, tmp_path):
     assert "--format" in export("-o", str(tmp_path / "pages.xlsx"), status=2)
     assert "is a directory" in export("-o", str(tmp_path), status=2)
     assert "cannot be written" in export("-o", str(tmp_path / "none" / "x.csv"), status=2)
-    assert export("--json", "--format", "csv", status=2)
+    assert "choose one" in export("--json", "--format", "csv", status=2)
+    assert "choose one" in export("--json", "-o", str(tmp_path / "pages.csv"), status=2)
 
 
 def test_other_readers_of_csv_find_what_was_kept(export, tmp_path):

@@ -144,7 +144,7 @@ def test_a_damaged_index_is_made_anew(ask, tmp_path, damage):
 def test_misuse_is_told_in_one_line(ask):
     for args in (
         ["--backup", "--rebuild"], ["words", "--backup"], ["--stats", "--keep", "1"], ["--backup", "--keep", "0"],
-        ["--backup", "--crawl", "x"],
+        ["--backup", "--crawl", "x"], ["--suggest", "t", "--site", "a.org"], ["--stats", "--per-page", "5"],
     ):  # fmt: skip
         told = ask(*args, status=2)
         assert "Traceback" not in told
