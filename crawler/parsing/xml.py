@@ -18,7 +18,7 @@ from crawler.parsing.language import find_language
 from crawler.parsing.links import NOFOLLOW, Found, add_links, find
 from crawler.parsing.markup import Event, Kind, TooMuch, escape, find_root, read_attributes, read_events, unescape
 from crawler.parsing.metadata import MAX_DESCRIPTION_LENGTH, MAX_KEYWORD_LENGTH, MAX_KEYWORDS
-from crawler.parsing.nesting import cut_nesting
+from crawler.parsing.nesting import limit_nesting
 from crawler.parsing.page import Page
 from crawler.parsing.text import read_text
 from crawler.robots.directives import Obedience
@@ -90,8 +90,8 @@ def _read_with(reader: "FeedReader | _DocumentReader", text: str) -> Contents:
 def _read_piece(piece: Piece, url: str, page: Page, found: Found, obey: Obedience) -> str:
     """As lexbor writes it again. Its links are added to those that were found."""
     utf8 = piece.markup.encode("utf-8", "replace")
-    kept = cut_nesting(utf8)
-    page.is_cut |= kept is not utf8
+    kept, is_cut = limit_nesting(utf8)
+    page.is_cut |= is_cut
     body = LexborHTMLParser(kept).body
     if body is None:
         return ""
