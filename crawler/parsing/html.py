@@ -17,7 +17,7 @@ from crawler.parsing.links import INTERESTING, NOFOLLOW, add_links, find, find_o
 from crawler.parsing.metadata import add_metadata
 from crawler.parsing.nesting import limit_nesting
 from crawler.parsing.page import Page
-from crawler.parsing.text import read_text
+from crawler.parsing.text import read_text, strip_invisible
 from crawler.robots.directives import Obedience
 
 MAX_TITLE_LENGTH = 1000
@@ -72,7 +72,7 @@ def parse_page(
 
 
 def _tidy_title(title: LexborNode) -> str:
-    return " ".join(title.text().split())[:MAX_TITLE_LENGTH]
+    return " ".join(strip_invisible(title.text()).split())[:MAX_TITLE_LENGTH]
 
 
 def _read_lang(root: LexborNode) -> str:

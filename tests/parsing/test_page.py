@@ -177,6 +177,7 @@ def test_relative_links_of_a_page_with_an_odd_url():
         ("<svg><g><title>icon</title></g></svg><title>page</title>", "page"),
         ("<title></title>", ""),
         ("<title>never closed", "never closed"),
+        ("<title>&#xfeff;Donau&shy;dampf&#8203;schiff</title>", "Donaudampfschiff"),
         ("no markup", ""),
         ("", ""),
     ],
