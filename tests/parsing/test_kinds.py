@@ -133,6 +133,19 @@ def test_a_broken_pdf_says_so(body):
     assert page.text == ""
 
 
+def test_one_broken_page_does_not_hide_the_others():
+    body = build_pdf(["one", "two", "three"])
+    assert body.count(b"[5 0 R 7 0 R 9 0 R]") == 1
+    page = parse_pdf(body.replace(b"[5 0 R 7 0 R 9 0 R]", b"[5 0 R 99 0 R 9 0 R]"))
+    assert (page.text, page.trouble, page.is_cut) == ("one\nthree", "", True)
+    assert "PDF" in parse_pdf(body.replace(b"[5 0 R 7 0 R 9 0 R]", b"[95 0 R 97 0 R 99 0 R]")).trouble
+
+
+def test_a_word_that_a_pdf_breaks_at_the_end_of_a_line_is_one_word():
+    draw = b"BT /F1 12 Tf 14 TL 50 700 Td (An exam-) Tj T* (ple of silk) Tj ET"
+    assert parse_pdf(build_pdf(["x"], content=draw)).text == "An example of silk"
+
+
 def test_a_pdf_that_takes_too_long_is_left():
     draw = b"BT /F1 12 Tf 50 700 Td (word) Tj ET\n" * 3_000_000
     page = parse_pdf(build_pdf(["x"], content=draw), max_seconds=0.5)
