@@ -60,8 +60,8 @@ def limit_nesting(text: bytes) -> tuple[bytes, bool]:
     that does not fit counts for nothing, so that no less is counted than lexbor will hold open.
     """
     count = text.count(b"<")
-    # No more than half of the tags are made anew by the other half, with all the attributes that there are.
-    if count <= _FEW_TAGS and count * (_ELEMENT_BYTES // 2 * count + len(text)) <= _MOST_BYTES:
+    # At worst one half of the tags, with all the attributes that there are, is made anew at each of the other half.
+    if count <= _FEW_TAGS and count * (_ELEMENT_BYTES // 4 * count + len(text) // 2) <= _MOST_BYTES:
         return text, False
     # All at once is twice as fast, and takes a hundred bytes of memory for each.
     tags = _TAG.findall(text) if count <= _MANY_TAGS else (tag.groups(b"") for tag in _TAG.finditer(text))
