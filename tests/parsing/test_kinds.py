@@ -39,6 +39,18 @@ def test_each_reader_is_reached():
     assert parse(build_pdf(["Hello"]), URL, "application/pdf").text == "Hello"
 
 
+@pytest.mark.parametrize("content_type", ["application/xhtml+xml", "Text/XML; charset=utf-8"])
+def test_what_xhtml_closes_where_it_begins_is_empty(content_type):
+    body = b"""<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title>
+        <script src="a.js"/><style title='a/b' /><link rel="x" href="/y"/></head><body><a id="top"/><div class="a > b"/>
+        <p>one<br/>two <a href="/x/">link</a></p><textarea/><i class="icon"/><p>three</p></body></html>"""
+    page = parse(body, URL, content_type)
+    assert (page.title, page.text) == ("t", "one\ntwo link\nthree")
+    assert [link.text for link in page.links] == ["https://example.com/x/"]
+    assert page.anchors == ["link"]
+    assert parse(body, URL, "text/html").text == ""  # as browsers read it
+
+
 # --- Plain text ------------------------------------------------------------------------------
 
 
