@@ -14,6 +14,7 @@ MAX_FORMATTING = 3  # open at a time: of those that are alike browsers make no m
 _MAX_FORMATTING_BYTES = 1000  # of the attributes of one
 _MAX_LINK_BYTES = 10_000  # the same; no address that is crawled is nearly as long
 _MOST_BYTES = 1 << 27  # of elements made anew
+_HONEST_TIMES = 40  # their own length
 _ELEMENT_BYTES = 450  # of memory, as measured; and its attributes
 _FEW_TAGS = 2000  # so few cost at most a tenth of a second, however they are nested
 _MANY_TAGS = 50_000
@@ -55,29 +56,32 @@ _END_FOREIGN = frozenset(
 _SPECIAL = {b"", *_DO_NOT_NEST, *_ITEMS, *_FORMATTING, *_RAW, *_FOREIGN}
 
 
-def limit_nesting(text: bytes) -> tuple[bytes, bool]:
+def limit_nesting(text: bytes, *, pieces: int = 1) -> tuple[bytes, bool]:
     """The text without tags that go too far, and whether it had to be cut off, for what cannot be left out. An end tag
     that does not fit counts for nothing, so that no less is counted than lexbor will hold open.
+
+    ``pieces`` are those of one document, which have together what one page has; and in any case what honest ones need.
     """
+    most_bytes = max(_MOST_BYTES // pieces, _HONEST_TIMES * len(text)) if pieces > 1 else _MOST_BYTES
     count = text.count(b"<")
     # At worst one half of the tags, with all the attributes that there are, is made anew at each of the other half.
-    if count <= _FEW_TAGS and count * (_ELEMENT_BYTES // 4 * count + len(text) // 2) <= _MOST_BYTES:
+    if count <= _FEW_TAGS and count * (_ELEMENT_BYTES // 4 * count + len(text) // 2) <= most_bytes:
         return text, False
     # All at once is twice as fast, and takes a hundred bytes of memory for each.
     tags = _TAG.findall(text) if count <= _MANY_TAGS else (tag.groups(b"") for tag in _TAG.finditer(text))
-    excess = _find_excess(tags)
+    excess = _find_excess(tags, most_bytes)
     if not excess:
         return text, False
-    pieces: list[bytes] = []
+    kept: list[bytes] = []
     end = 0
     for number, tag in enumerate(_TAG.finditer(text)):
         instead = excess.get(number)
         if instead is not None:
-            pieces += text[end : tag.start()], instead
+            kept += text[end : tag.start()], instead
             end = tag.end()
             if instead == _CUT:
-                return b"".join(pieces), True
-    return b"".join([*pieces, text[end:]]), False
+                return b"".join(kept), True
+    return b"".join([*kept, text[end:]]), False
 
 
 # No tag, so that "<" before it and "b>" after it do not become one.
@@ -86,7 +90,7 @@ _LINE_END = b"<br>"
 _CUT = b""
 
 
-def _find_excess(tags: Iterable[tuple[bytes, ...]]) -> dict[int, bytes]:
+def _find_excess(tags: Iterable[tuple[bytes, ...]], most_bytes: int) -> dict[int, bytes]:
     """The numbers of tags to be left out, and what stands in their place."""
     excess: dict[int, bytes] = {}
     open_tags: list[bytes] = []
@@ -97,7 +101,7 @@ def _find_excess(tags: Iterable[tuple[bytes, ...]]) -> dict[int, bytes]:
     for number, (slash, name, attributes, closed, cdata) in enumerate(tags):
         if bytes_each:
             bytes_anew += bytes_each
-            if bytes_anew > _MOST_BYTES:
+            if bytes_anew > most_bytes:
                 excess[number] = _CUT
                 break
         name = name.lower()

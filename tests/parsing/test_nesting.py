@@ -5,7 +5,7 @@ import random
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parsing import MAX_NESTING, parse_page
+from crawler.parsing import MAX_NESTING, parse_page, parse_xml
 from crawler.parsing.nesting import limit_nesting
 
 URL = "http://a.example/"
@@ -70,6 +70,19 @@ def test_formatting_that_is_left_open_does_not_multiply(name):
     written = LexborHTMLParser(kept).html or ""
     assert len(written) < 150_000_000
     assert measure(kept)[1] < 5 * body.count(b"<") + 1000
+
+
+def test_the_entries_of_a_feed_do_not_multiply_it_together():
+    opened = "".join(f"<font color={i}>" for i in range(200))
+    entry = f"<item><description><![CDATA[<p>{opened}</p>{'<p>x' * 200}]]></description></item>"
+    kept, _ = limit_nesting(f"<p>{opened}</p>{'<p>x' * 200}".encode(), pieces=500)
+    assert measure(kept)[1] < 2000
+    assert parse_xml(f"<rss><channel>{entry * 500}</channel></rss>".encode(), URL).is_cut
+    tale = "<p>A <b>bold <i>and</i> old</b> <a href=/x>tale</a>"
+    entry = f"<item><description><![CDATA[{tale * 20}]]></description></item>"
+    page = parse_xml(f"<rss><channel>{entry * 2000}</channel></rss>".encode(), URL)
+    assert not page.is_cut
+    assert page.text.count("A bold and old tale") == 2000 * 20
 
 
 def test_a_page_whose_formatting_costs_too_much_is_cut_and_says_so():
