@@ -60,6 +60,7 @@ OF_TEXT: dict[str, Callable[[ParsedPage], Any]] = {
     "keywords": lambda parsed: parsed.keywords,
     "lang": lambda parsed: parsed.lang,
     "published_at": lambda parsed: tell_time(parsed.published_at),
+    "modified_at": lambda parsed: tell_time(parsed.modified_at),
     "links": lambda parsed: len(parsed.links),
     "headings": lambda parsed: parsed.headings,
     "content": lambda parsed: parsed.text,
@@ -69,11 +70,12 @@ OF_TEXT: dict[str, Callable[[ParsedPage], Any]] = {
 }
 USUAL = (
     "id", "url", "crawl", "status", "fetched_at", "content_type", "charset", "bytes", "sha256", "depth", "title",
-    "description", "keywords", "lang", "published_at", "links", "html_key",
+    "description", "keywords", "lang", "published_at", "modified_at", "links",
+    "html_key",
 )  # fmt: skip
 TYPES: dict[str, type] = {
     **dict.fromkeys((*OF_INFO, *OF_BODY, *OF_TEXT), str), **dict.fromkeys(("status", "bytes", "depth", "links"), int),
-    **dict.fromkeys(("fetched_at", "published_at"), datetime),
+    **dict.fromkeys(("fetched_at", "published_at", "modified_at"), datetime),
     **dict.fromkeys(("keywords", "headings", "json_ld"), list),
 }  # fmt: skip
 ON_REQUEST = ("content", "main_text", "html", "headings", "json_ld", "open_graph")

@@ -22,7 +22,9 @@ _MODIFIED = (
 )  # fmt: skip
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_COMPACT = re.compile(r"(\d{4})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII)  # 20240506, 2024/05/06
+_COMPACT = re.compile(r"(\d{4})(?:(\d{2})(\d{2})|[/.](\d{1,2})[/.](\d{1,2}))", re.ASCII)  # 20240506, 2024/5/6
+_SLASHED = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})(?= )", re.ASCII)  # and a time behind it
+_ZONE_NAME = re.compile(r"(?<=\d)\s*+(?:UTC|GMT|\[[\w/+-]++\])$", re.ASCII | re.I)  # as Ruby, Go and Java add it
 _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)  # with dots nobody writes the month first
 _WITH_WORDS = re.compile(
     r"(?:[a-z]+, )?(?:([a-z]{3})[a-z]*\.? (\d{1,2})|(\d{1,2})\.? ([a-z]{3})[a-z]*\.?)(?:st|nd|rd|th)?,? (\d{4})",
@@ -47,13 +49,15 @@ def read_ms(text: str) -> int:
     """0 when it is no date, before 1970, or still to come."""
     text = text.strip()
     if found := _COMPACT.fullmatch(text):
-        text = "-".join(found.groups())
+        text = "-".join(filter(None, found.groups()))
     elif found := _DAY_FIRST.fullmatch(text):
         text = "-".join(reversed(found.groups()))
     elif found := _WITH_WORDS.fullmatch(text):
         month, day, day_first, month_second, year = found.groups()
         name = (month or month_second).lower()
         text = f"{year}-{_MONTHS.index(name) + 1}-{day or day_first}" if name in _MONTHS else ""
+    elif text[:4].isdecimal():
+        text = _SLASHED.sub(r"\1-\3-\4", _ZONE_NAME.sub("", text[:64]), count=1)
     moment = read_date(text)
     if moment is None:
         return 0

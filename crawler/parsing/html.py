@@ -15,9 +15,9 @@ from crawler.parsing.json_ld import read_json_ld
 from crawler.parsing.language import find_language
 from crawler.parsing.links import INTERESTING, NOFOLLOW, add_links, find, find_other, join_base
 from crawler.parsing.metadata import add_metadata
-from crawler.parsing.nesting import cut_nesting
+from crawler.parsing.nesting import limit_nesting
 from crawler.parsing.page import Page
-from crawler.parsing.text import read_text
+from crawler.parsing.text import read_text, strip_invisible
 from crawler.robots.directives import Obedience
 
 MAX_TITLE_LENGTH = 1000
@@ -39,10 +39,10 @@ def parse_page(
     Without text there are no anchors, headings, metadata, dates and language either, at a third of the cost.
     """
     utf8, charset = to_utf8(body, content_type)
-    kept = cut_nesting(utf8)
+    kept, is_cut = limit_nesting(utf8)
     tree = LexborHTMLParser(kept)
     title = tree.css_first("title:not(svg title)")
-    page = Page(_tidy_title(title) if title else "", is_cut=kept is not utf8, charset=charset)
+    page = Page(_tidy_title(title) if title else "", is_cut=is_cut, charset=charset)
     found = find(tree.css(INTERESTING), obey)
     if x_robots_tag and obey.x_robots_tag:
         for value in x_robots_tag:
@@ -72,7 +72,7 @@ def parse_page(
 
 
 def _tidy_title(title: LexborNode) -> str:
-    return " ".join(title.text().split())[:MAX_TITLE_LENGTH]
+    return " ".join(strip_invisible(title.text()).split())[:MAX_TITLE_LENGTH]
 
 
 def _read_lang(root: LexborNode) -> str:

@@ -17,9 +17,8 @@ MAX_OBJECTS = 100
 
 # Line ends within strings are an error in JSON, and common; between them they are spaces anyway.
 _CONTROLS = re.compile(r"[\x00-\x1f]+")
-_WRAPPING = re.compile(
-    r"\s*(?:<!--|(?://|/\*)\s*<!\[CDATA\[\s*(?:\*/)?)\s*|\s*(?:-->|(?://|/\*)\s*\]\]>\s*(?:\*/)?)\s*;?$"
-)
+# Nothing before it is looked for but where it begins: spaces without end would be looked through from each of them.
+_WRAPPING = re.compile(r"<!--|(?://|/\*)\s*+<!\[CDATA\[\s*+(?:\*/)?+|(?:-->|(?://|/\*)\s*+\]\]>\s*+(?:\*/)?+)\s*+;?+$")
 _LAST_COMMA = re.compile(r",(\s*+[}\]])")
 
 

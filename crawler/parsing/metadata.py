@@ -5,6 +5,7 @@
 from collections.abc import Iterable
 
 from crawler.parsing.page import Page
+from crawler.parsing.text import strip_invisible
 
 MAX_DESCRIPTION_LENGTH = 2000
 MAX_KEYWORDS = 50
@@ -41,4 +42,4 @@ def _read_keywords(content: str) -> list[str]:
 
 def _tidy(text: str, length: int) -> str:
     # Cut first: a value may be as long as the page.
-    return " ".join(text[: 4 * length].split())[:length].rstrip()
+    return " ".join(strip_invisible(text[: 4 * length]).split())[:length].rstrip()

@@ -13,7 +13,7 @@ class Page:
     title: str = ""
     links: list[Url] = field(default_factory=list)  # each once, in page order, without those not to be followed
     bad_links: Counter[str] = field(default_factory=Counter)  # by the reason for dropping them
-    is_cut: bool = False  # nested or long beyond reason, and read only up to there
+    is_cut: bool = False  # long beyond reason, or made to harm, and read only up to there
     noindex: bool = False  # it asks not to be kept
     canonical: Url | None = None  # it says that it is a copy of this other page
     charset: str = ""  # that its body is in, as Python calls it

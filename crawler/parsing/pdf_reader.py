@@ -8,6 +8,8 @@ import json
 import resource
 import sys
 
+HYPHENS = dict.fromkeys((0x02, 0xFFFE))  # what PDFium makes of one at the end of a line, and of the line's end
+
 
 def main(megabytes: int, cpu_seconds: int, max_pages: int, max_characters: int) -> None:
     for limit, value in (
@@ -24,9 +26,16 @@ def main(megabytes: int, cpu_seconds: int, max_pages: int, max_characters: int) 
         return
     try:
         document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
-        length, texts, pages = 0, [], len(document)
+        length, texts, pages, broken = 0, [], len(document), 0
         for number in range(min(pages, max_pages)):
-            text = document[number].get_textpage().get_text_bounded()
+            try:
+                text = document[number].get_textpage().get_text_bounded()
+            except pypdfium2.PdfiumError:  # other pages may be whole
+                broken += 1
+                if broken == min(pages, max_pages):
+                    raise
+                continue
+            text = text.translate(HYPHENS)
             texts.append(text)
             length += len(text)
             if length > max_characters:

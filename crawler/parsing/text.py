@@ -23,16 +23,22 @@ _WINDOW = 200_000  # characters of markup whose tags are in memory at a time
 _PERMALINK = "¶"  # which documentation shows beside a heading that is pointed at
 
 _TAG = re.compile(r"([^<]*+)<([^ >]++)([^>]*+)>")
-_MAY_HIDE = (' hidden="', "display:")
+_MAY_HIDE = (' hidden="', "display:", "display :", "DISPLAY:")  # capitals: as old browsers wrote what scripts had set
 _FEW_HIDDEN = 50
 # A space or the end follows an attribute: a value that looks like another attribute does not pass for one.
-_HIDES = re.compile(r' (?:hidden="(?!until-found)[^"]*+|style="[^"]*?display:\s*+none[^"]*+)"(?= |$)', re.IGNORECASE)
+_HIDES = re.compile(
+    r' (?:hidden="(?!until-found)[^"]*+|style="(?:[^";]*+;)*?\s*+display\s*+:\s*+none\s*+(?:[!;][^"]*+)?+)"(?= |$)',
+    re.IGNORECASE,
+)
+# React sends what was slow at the end of a page, in elements that its script moves to their places.
+_COMES_LATE = re.compile(r' id="S:[0-9a-f]++"')
 _HREF = re.compile(r' href="([^"]++)"(?= |$)')
 _ALT = re.compile(r' alt="([^"]++)"')
 _OTHER_NAME = re.compile(r' (?:aria-label|title)="([^"]++)"')
 _DATETIME = re.compile(r' datetime="([^"]{4,64})"')
 _ROLE = re.compile(r' role="([a-z]++)"', re.IGNORECASE)
-_INVISIBLE = str.maketrans("", "", "\xad\u200b")  # where a word may be broken: in the middle of it
+# Where a word may be broken, in the middle of it; and byte-order marks that files brought with them.
+_INVISIBLE = str.maketrans("", "", "\xad\u200b\u2060\ufeff")
 _RARE_SPACES = "\v\x1c\x1d\x1e\x1f"  # as Python sees it; looked for once a page, and not in every line
 
 
@@ -54,8 +60,7 @@ class Text:
 def read_text(html: str) -> Text:
     """``html`` is what lexbor wrote of a body."""
     html = RAW.sub("", html)
-    if "\xad" in html or "\u200b" in html:
-        html = html.translate(_INVISIBLE)
+    html = strip_invisible(html)
     for space in _RARE_SPACES:
         html = html.replace(space, " ")
     may_hide = list(islice(_find_hiding(html), _FEW_HIDDEN))
@@ -67,6 +72,12 @@ def read_text(html: str) -> Text:
     return reader.text
 
 
+def strip_invisible(text: str) -> str:
+    if "\xad" in text or "\u200b" in text or "\ufeff" in text or "\u2060" in text:
+        return text.translate(_INVISIBLE)
+    return text
+
+
 def _find_hiding(html: str) -> Iterator[int]:
     for mark in _MAY_HIDE:
         at = html.find(mark)
@@ -76,10 +87,10 @@ def _find_hiding(html: str) -> Iterator[int]:
 
 
 def _is_hidden(name: str, attributes: str) -> bool:
-    if "hidden" not in attributes and "display" not in attributes:
-        return False
     # A body that is hidden waits for a script to show it.
-    return _HIDES.search(attributes) is not None and name not in HAVE_NO_END and name != "body"
+    if name in HAVE_NO_END or name == "body" or not _HIDES.search(attributes):
+        return False
+    return not _COMES_LATE.search(attributes)
 
 
 def unescape(text: str) -> str:

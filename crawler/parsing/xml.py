@@ -18,7 +18,7 @@ from crawler.parsing.language import find_language
 from crawler.parsing.links import NOFOLLOW, Found, add_links, find
 from crawler.parsing.markup import Event, Kind, TooMuch, escape, find_root, read_attributes, read_events, unescape
 from crawler.parsing.metadata import MAX_DESCRIPTION_LENGTH, MAX_KEYWORD_LENGTH, MAX_KEYWORDS
-from crawler.parsing.nesting import cut_nesting
+from crawler.parsing.nesting import limit_nesting
 from crawler.parsing.page import Page
 from crawler.parsing.text import read_text
 from crawler.robots.directives import Obedience
@@ -44,10 +44,11 @@ def parse_xml(
     page.keywords = list(dict.fromkeys(word[:MAX_KEYWORD_LENGTH] for word in contents.keywords))[:MAX_KEYWORDS]
     page.published_at = next(filter(None, map(read_ms, contents.published)), 0)
     page.modified_at = next(filter(None, map(read_ms, contents.modified)), 0)
-    description = read_text(_read_piece(Piece(contents.description, url), url, page, Found(), obey))
+    description = read_text(_read_piece(Piece(contents.description, url), 1, url, page, Found(), obey))
     page.description = " ".join(description.lines)[:MAX_DESCRIPTION_LENGTH].rstrip()
     found = Found()
-    text = read_text("".join([_read_piece(piece, url, page, found, obey) for piece in contents.pieces]))
+    pieces = contents.pieces
+    text = read_text("".join([_read_piece(piece, len(pieces), url, page, found, obey) for piece in pieces]))
     page.is_cut |= text.is_cut
     page.text, page.main_text, page.headings = str(text), choose_main(text), text.headings
     page.lang = find_language(contents.lang, content_language, text=page.main_text)
@@ -87,11 +88,11 @@ def _read_with(reader: "FeedReader | _DocumentReader", text: str) -> Contents:
     return contents
 
 
-def _read_piece(piece: Piece, url: str, page: Page, found: Found, obey: Obedience) -> str:
+def _read_piece(piece: Piece, pieces: int, url: str, page: Page, found: Found, obey: Obedience) -> str:
     """As lexbor writes it again. Its links are added to those that were found."""
     utf8 = piece.markup.encode("utf-8", "replace")
-    kept = cut_nesting(utf8)
-    page.is_cut |= kept is not utf8
+    kept, is_cut = limit_nesting(utf8, pieces=pieces)
+    page.is_cut |= is_cut
     body = LexborHTMLParser(kept).body
     if body is None:
         return ""

@@ -16,6 +16,7 @@ from tests.storage.stores import DAY, NOON, configure, in_loop, make_link, make_
 BODY = (
     '<html lang="fr"><head><title>Été</title><meta name="description" content="d"><meta name="keywords" content="a, b">'
     '<meta property="og:title" content="og"><meta property="article:published_time" content="2024-05-01T10:00:00Z">'
+    '<meta property="article:modified_time" content="2024-05-02T10:00:00Z">'
     '<script type="application/ld+json">{"@type": "Article"}</script></head>'
     '<body><h1>Head</h1><p>Bonjour</p><a href="/x">x</a><a href="/y">y</a></body></html>'
 ).encode("latin-1")
@@ -42,7 +43,7 @@ async def test_a_row_says_all_that_is_known(config):
             "fetched_at": "2023-11-15T12:00:00.000Z", "content_type": "text/html; charset=latin-1",
             "charset": "cp1252", "bytes": len(BODY), "sha256": page.info.sha256, "depth": 1, "title": "Été",
             "description": "d", "keywords": ["a", "b"], "lang": "fr", "published_at": "2024-05-01T10:00:00.000Z",
-            "links": 2, "html_key": page.info.key,
+            "modified_at": "2024-05-02T10:00:00.000Z", "links": 2, "html_key": page.info.key,
         }  # fmt: skip
         assert tuple(row) == USUAL
         [more] = await rows_of(store, ",".join(ON_REQUEST))

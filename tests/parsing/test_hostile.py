@@ -87,7 +87,8 @@ def test_a_flood_ends(name):
     "json",
     ["[" * MILLION, '{"a":' * 100_000, '"' * MILLION, "1" * MILLION, '{"a": "' + "x" * MILLION + '"}',
      "[" + "{}," * 300_000 + "{}]", '{"@graph": [' * 100_000, "\\" * MILLION, '{"datePublished": "' + "9" * 1000 + '"}',
-     "\x00" * MILLION],
+     "\x00" * MILLION, "x" + " " * 190_000 + "x", "x" + "\u3000" * 60_000 + "x", "x" + "/* " * 60_000,
+     "x" + "--> " * 40_000],
 )  # fmt: skip
 def test_json_ld_that_is_made_to_harm(json):
     page = parse(f"{STORY}<script type='application/ld+json'>{json}</script><p>after</p>")
@@ -166,23 +167,3 @@ def test_drawings_do_not_make_a_page_deep() -> None:
     page = parse_page((DRAWING * 100 + "<p>the end</p>").encode(), "http://a.example/")
     assert not page.is_cut
     assert page.text.endswith("the end")
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "<svg>" + "<g>" * 20_000,
-        "<svg>" + "<a>" * 20_000,
-        "<svg><div>" + "<x/>" * 20_000,  # the drawing ended with the div
-        "<svg><foreignObject>" + "<x/>" * 20_000,
-        "<svg></p>" + "<x/>" * 20_000,
-        "<svg/>" + "<x/>" * 20_000,
-        "<svg></svg>" + "<path/>" * 20_000,
-        "<svg><svg></svg></svg>" + "<path/>" * 20_000,
-        "<path/>" * 20_000,
-        "<svg><path/></svg>" + "<b>" * 20_000,
-        "<math><mi>" + "<x/>" * 20_000,
-    ],
-)
-def test_no_drawing_hides_depth(hostile: str) -> None:
-    assert parse_page(hostile.encode(), "http://a.example/").is_cut

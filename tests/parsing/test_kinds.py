@@ -39,6 +39,18 @@ def test_each_reader_is_reached():
     assert parse(build_pdf(["Hello"]), URL, "application/pdf").text == "Hello"
 
 
+@pytest.mark.parametrize("content_type", ["application/xhtml+xml", "Text/XML; charset=utf-8"])
+def test_what_xhtml_closes_where_it_begins_is_empty(content_type):
+    body = b"""<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title>
+        <script src="a.js"/><style title='a/b' /><link rel="x" href="/y"/></head><body><a id="top"/><div class="a > b"/>
+        <p>one<br/>two <a href="/x/">link</a></p><textarea/><i class="icon"/><p>three</p></body></html>"""
+    page = parse(body, URL, content_type)
+    assert (page.title, page.text) == ("t", "one\ntwo link\nthree")
+    assert [link.text for link in page.links] == ["https://example.com/x/"]
+    assert page.anchors == ["link"]
+    assert parse(body, URL, "text/html").text == ""  # as browsers read it
+
+
 # --- Plain text ------------------------------------------------------------------------------
 
 
@@ -131,6 +143,19 @@ def test_a_broken_pdf_says_so(body):
     page = parse_pdf(body)
     assert "PDF" in page.trouble
     assert page.text == ""
+
+
+def test_one_broken_page_does_not_hide_the_others():
+    body = build_pdf(["one", "two", "three"])
+    assert body.count(b"[5 0 R 7 0 R 9 0 R]") == 1
+    page = parse_pdf(body.replace(b"[5 0 R 7 0 R 9 0 R]", b"[5 0 R 99 0 R 9 0 R]"))
+    assert (page.text, page.trouble, page.is_cut) == ("one\nthree", "", True)
+    assert "PDF" in parse_pdf(body.replace(b"[5 0 R 7 0 R 9 0 R]", b"[95 0 R 97 0 R 99 0 R]")).trouble
+
+
+def test_a_word_that_a_pdf_breaks_at_the_end_of_a_line_is_one_word():
+    draw = b"BT /F1 12 Tf 14 TL 50 700 Td (An exam-) Tj T* (ple of silk) Tj ET"
+    assert parse_pdf(build_pdf(["x"], content=draw)).text == "An example of silk"
 
 
 def test_a_pdf_that_takes_too_long_is_left():

@@ -31,6 +31,7 @@ def parse(html: str) -> Page:
         ("<meta property=og:description content=og><meta name=description content=own>", "own"),
         ("<meta property=og:description content=og><meta name=description content=' '>", "og"),
         ("<meta name=twitter:description content=tw>", "tw"),
+        ("<meta name=description content='&#xfeff;Silben&shy;trennung'>", "Silbentrennung"),
         ("<meta name=description>", ""),
         ("<meta name=robots content=noindex>", ""),
     ],
@@ -157,6 +158,12 @@ def test_json_ld_has_an_end():
         with_json('{"@graph": {"datePublished": "2024-05-06"}}'),
         '<script type=\'application/ld+json; charset=utf-8\'>{"datePublished": "2024-05-06"}</script>',
         "<meta name=date content='6 May 2024'>",
+        "<meta name=date content='2024-05-06 00:00:00 UTC'>",
+        "<meta name=date content='2024-05-06 00:00:00 +0000 UTC'>",
+        "<meta name=date content='2024/05/06 00:00'>",
+        "<meta name=date content='2024/5/6'>",
+        "<meta name=date content='2024.05.06 00:00:00'>",
+        with_json('{"datePublished": "2024-05-06T02:00:00+02:00[Europe/Berlin]"}'),
         "<meta name=citation_publication_date content='2024/05/06'>",
         "<meta itemprop=datePublished content=2024-05-06>",
         "<article><p>By us, <time datetime=2024-05-06>yesterday</time></p><time datetime=2020-01-01>x</time></article>",
@@ -187,7 +194,8 @@ def test_when_a_page_was_changed(html):
 @pytest.mark.parametrize(
     "text",
     ["", "yesterday", "99999-01-01", "2024-13-01", "2024-02-30", "0000-01-01", "-1", "9999-12-31", "1969-12-31",
-     "1066-10-14", "Foo 6, 2024", "20241399", "2024-05-06T25:00", "٢٠٢٤-٠٥-٠٦", "1" * 5000, "\x00", "9" * 18,
+     "1066-10-14", "Foo 6, 2024", "20241399", "2024-05-06T25:00", "2024/05/", "2024 UTC UTC",
+     "2024-05-06 UTC [x", "٢٠٢٤-٠٥-٠٦", "1" * 5000, "\x00", "9" * 18,
      f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"],
 )  # fmt: skip
 def test_what_is_no_date_of_a_page_counts_as_not_stated(text):

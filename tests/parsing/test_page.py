@@ -177,6 +177,7 @@ def test_relative_links_of_a_page_with_an_odd_url():
         ("<svg><g><title>icon</title></g></svg><title>page</title>", "page"),
         ("<title></title>", ""),
         ("<title>never closed", "never closed"),
+        ("<title>&#xfeff;Donau&shy;dampf&#8203;schiff</title>", "Donaudampfschiff"),
         ("no markup", ""),
         ("", ""),
     ],
@@ -395,10 +396,10 @@ def test_a_long_page_that_is_not_deep_is_read_to_its_end():
     assert page.links[-1].text == "https://example.com/last"
 
 
-def test_a_page_cut_for_its_nesting_says_so():
-    page = parse_page(b"<a href=/a></a>" + b"<div>" * 3000 + b"<a href=/b>", URL)
-    assert page.is_cut
-    assert len(page.links) == 1
+def test_what_is_nested_too_deep_is_read_all_the_same():
+    page = parse_page(b"<a href=/a></a>" + b"<div>" * 3000 + b"deep<a href=/b>", URL)
+    assert page.text == "deep"
+    assert len(page.links) == 2
     page = parse_page(b"<div>" * (MAX_NESTING - 1) + b"<i></i>" * 3000 + b"<a href=/b>", URL)
     assert not page.is_cut
     assert len(page.links) == 1

@@ -28,6 +28,7 @@ def text_of(html: str) -> str:
         ("a &amp;amp; b &lt;p&gt; &quot;c&quot; &#x27;d&#39; &copy;", "a &amp; b <p> \"c\" 'd' ©"),
         ("1 < 2 & 3 > 2", "1 < 2 & 3 > 2"),
         ("sil\xadben\u200btrennung wo<wbr>rd", "silbentrennung word"),
+        ("<p>\ufeff<p>\ufeffno\u2060thing", "nothing"),
         ("a<button>b</button>c", "a b c"),
         ("a<img src=x alt=picture>b", "a b"),
         ("<a href=x>one</a><a href=y>two</a>", "onetwo"),
@@ -52,6 +53,9 @@ def test_blocks_are_lines_and_words_stay_whole(html, text):
         "<noscript><b>x</b></noscript>", "<svg><title>x</title><text>x</text></svg>", "<!-- <p>x</p> -->",
         "<p hidden>x</p>", "<span hidden>x<span>x</span>x</span>", "<div HIDDEN=''><div>x</div>x</div>",
         "<div style='color: red; display: none'>x<div>x</div></div>", "<b style=display:none>x</b>",
+        "<p style='DISPLAY: none'>x</p>", "<p style='display : none;'>x</p>",
+        "<p style='a:b;display:none!important'>x</p>",
+        "<p style='a: url(&quot;x&quot;);\ndisplay:none\n'>x</p>",
         "<textarea>x</textarea>", "<select><option>x</select>", "<dialog>x</dialog>", "<datalist><option>x</datalist>",
         "<iframe src=/f><p>x</p></iframe>", "<object>x</object>", "<video>x</video>", "<canvas>x</canvas>",
         "<title>x</title>", "<noembed><p>x</noembed>", "<style><!-- <p>x</p> --></style>",
@@ -66,7 +70,9 @@ def test_what_is_not_shown_is_not_read(unseen):
 @pytest.mark.parametrize(
     "shown",
     ["<p aria-hidden=true>x</p>", "<p hidden=until-found>x</p>", "<dialog open>x</dialog>", "<p title=' hidden='>x</p>",
-     "<p style='display: block'>x</p>", "<p class=hidden>x</p>", "<p data-x='display:none'>x</p>"],
+     "<p style='display: block'>x</p>", "<p class=hidden>x</p>", "<p data-x='display:none'>x</p>",
+     "<p style='--display:none'>x</p>", "<p style='display:nonesuch'>x</p>",
+     "<p style='content:&quot;display:none&quot;'>x</p>", "<div hidden id='S:1f'><p>x</p></div>"],
 )  # fmt: skip
 def test_what_is_shown_is_read(shown):
     assert text_of(f"a{shown}b<i>c</i>") == "a\nx\nbc"
