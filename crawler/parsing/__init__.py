@@ -8,7 +8,8 @@ plain.py        plain text
 pdf.py          PDF, read by another process (pdf_reader.py)
 
 charset.py      which characters the bytes mean
-nesting.py      up to where a page can be read
+nesting.py      up to where a page can be read (tags.py finds its tags)
+open_elements.py, formatting.py      what is open at a tag, and what formatting costs that is left open
 links.py        links, wishes, meta elements: found by one selector
 text.py         visible text, headings, anchors (elements.py says what each element does)
 boilerplate.py  the text without menus, headers and footers

@@ -1,12 +1,13 @@
 """Is the tree of a page neither deep nor larger than its markup, and is nothing of an honest page lost for that?"""
 
 import random
+import tracemalloc
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parsing import MAX_NESTING, parse_page, parse_xml
-from crawler.parsing.nesting import limit_nesting
+from crawler.parsing import MAX_NESTING, nesting, parse_page, parse_xml
+from crawler.parsing.nesting import MAX_TAGS, limit_nesting
 
 URL = "http://a.example/"
 MOST_LEVELS = 5 * MAX_NESTING + 5  # a table counts once, and is five: with its body, rows, cells, and what is in them
@@ -89,6 +90,27 @@ def test_a_page_whose_formatting_costs_too_much_is_cut_and_says_so():
     page = parse_page(f"<p>before<p><a class={'x' * 3000}></p>{'<p>x' * 100_000}".encode(), URL)
     assert page.is_cut
     assert page.text.startswith("before\nx\nx")
+
+
+@pytest.mark.parametrize("flood", ["<p>x", "<div>x</div>", "x<br>", "<!--x-->"])
+def test_a_flood_of_tags_is_cut_and_says_so(monkeypatch, flood):
+    monkeypatch.setattr(nesting, "MAX_TAGS", 1000)
+    body = ("<title>News</title><h1>One</h1>" + flood * (5_000_000 // len(flood))).encode()
+    tracemalloc.start()  # which sees what lexbor takes, too
+    page = parse_page(body, URL)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * len(body)
+    assert page.is_cut
+    assert (page.title, page.headings) == ("News", ["One"])
+
+
+def test_as_many_tags_as_the_largest_pages_have_are_not_cut():
+    body = b"<i>x</i>" * (MAX_TAGS // 2)
+    for end, most, should_be_cut in ((b"< 3", b"< 3", False), (b"<p>after", b"", True)):
+        kept, is_cut = limit_nesting(body + end)
+        assert is_cut == should_be_cut
+        assert kept.removeprefix(body) == most
 
 
 DEEP = """
