@@ -44,7 +44,7 @@ class Command(ConsoleCommand):
         return (
             'Words must all be on the page. "a phrase", -without, title:word, nearly~, begin*, w?ld, red OR green, '
             "(groups), site:host, -site:host, lang:de, after:2026-01, before:2026-02-01, sort:newest. The index is "
-            "copied into the store with --backup; --restore makes it anew from a copy, --rebuild from the stored pages. "
+            "copied into the store with --backup; --restore makes it anew from a copy, --rebuild from stored pages. "
             "A search that begins with a - comes after --."
         )
 

@@ -85,8 +85,8 @@ class Highlighter:
 
 
 def _pattern_of(wildcard: str) -> re.Pattern[str]:
-    """What stands between two stars is taken where it comes first, once and for all: that is as good as any other place,
-    and to try them all takes hours of a page that is made for it.
+    """What stands between two stars is taken where it comes first, once and for all: that is as good as any other
+    place, and to try them all takes hours of a page that is made for it.
     """
     first, *others = (
         "".join(LETTER if mark == "?" else re.escape(mark) for mark in piece) for piece in wildcard.split("*")

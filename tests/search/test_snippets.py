@@ -38,7 +38,7 @@ def show(text: str, query: str, lang: str = "en") -> str:
         ("aXbYcb abcb abc", "a*b?c*b", "<mark>aXbYcb</mark> abcb abc"),
         ("aabab bab", "*ab", "<mark>aabab</mark> <mark>bab</mark>"),
         ("asynchronous", "asyncronous~", "<mark>asynchronous</mark>"),
-        ("wrods near, words far", "words~ near~ absent~", "<mark>wrods</mark> <mark>near</mark>, <mark>words</mark> far"),
+        ("wrods near, words", "words~ near~ absent~", "<mark>wrods</mark> <mark>near</mark>, <mark>words</mark>"),
         ("read_csv(x)", "read_csv", "<mark>read</mark>_<mark>csv</mark>(x)"),
         ("one two", '"one two"', "<mark>one</mark> <mark>two</mark>"),
         ("red green", "red -green", "<mark>red</mark> green"),
