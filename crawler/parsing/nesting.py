@@ -10,13 +10,16 @@ from itertools import islice
 
 from crawler.parsing.formatting import ELEMENT_BYTES, FORMATTING, MAX_LINK_BYTES, OpenFormatting
 from crawler.parsing.open_elements import DO_NOT_NEST, DRAWINGS, ITEMS, OpenElements, ends_drawing
-from crawler.parsing.tags import Tag, find_tags, read_tags
+from crawler.parsing.tags import Tag, count_attributes, find_tags, read_tags
 
 # Lexbor looks through all open elements at every tag: 20,000 nested ones take it seven seconds. Browsers stop at 512.
 MAX_NESTING = 512
 # Comments among them. The largest pages written for readers, whole standards, have 400,000. A body of 10 MiB of <p>x
-# takes 200 MB with this limit, and 860 MB without; but each attribute takes 230 bytes more, and none is counted.
+# takes 200 MB with this limit, and 860 MB without.
 MAX_TAGS = 500_000
+# The same standards have as many of these. Each takes 230 bytes, and two in the page: 10 MiB of them took 1.2 GB.
+MAX_ATTRIBUTES = 1_000_000
+_LARGE_BYTES = 1 << 20  # in a smaller body there are not so many of either
 _MAX_NESTING_WITH_RAW = 2 * MAX_NESTING  # scripts and the like cannot be left out
 _MOST_BYTES = 1 << 27  # of memory for elements made anew: as much as the largest pages take without them
 _HONEST_TIMES = 40  # the length of a piece: more than its elements made anew take where nobody means harm
@@ -40,13 +43,15 @@ def limit_nesting(text: bytes, *, pieces: int = 1) -> tuple[bytes, bool]:
     what honest ones need. There is a tree of one piece at a time, so that each may have as many tags as a page.
     """
     most_bytes = max(_MOST_BYTES // pieces, _HONEST_TIMES * len(text)) if pieces > 1 else _MOST_BYTES
+    first_too_many = _find_first_too_many(text) if len(text) > _LARGE_BYTES else None
     count = text.count(b"<")
     # At worst one half of the tags, with all the attributes that there are, is made anew at each of the other half.
-    if count <= _FEW_TAGS and count * (ELEMENT_BYTES // 4 * count + len(text) // 2) <= most_bytes:
+    is_small = count <= _FEW_TAGS and count * (ELEMENT_BYTES // 4 * count + len(text) // 2) <= most_bytes
+    if is_small and first_too_many is None:
         return text, False
-    excess = _Reader().find_excess(islice(read_tags(text), MAX_TAGS), most_bytes)
-    if count > MAX_TAGS:
-        excess[MAX_TAGS] = _CUT  # if there is such a tag: not each "<" is one
+    excess = _Reader().find_excess(islice(read_tags(text), first_too_many), most_bytes)
+    if first_too_many is not None:
+        excess[first_too_many] = _CUT
     if not excess:
         return text, False
     kept: list[bytes] = []
@@ -59,6 +64,16 @@ def limit_nesting(text: bytes, *, pieces: int = 1) -> tuple[bytes, bool]:
             if instead == _CUT:
                 return b"".join(kept), True
     return b"".join([*kept, text[end:]]), False
+
+
+def _find_first_too_many(text: bytes) -> int | None:
+    """The number of the tag from which on there are more tags, or more attributes, than a tree may have."""
+    attributes = 0
+    for number, tag in enumerate(find_tags(text)):
+        attributes += count_attributes(tag[3], MAX_ATTRIBUTES + 1) if tag[3] else 0
+        if number == MAX_TAGS or attributes > MAX_ATTRIBUTES:
+            return number
+    return None
 
 
 class _Reader:

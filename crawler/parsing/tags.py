@@ -5,6 +5,7 @@ As the HTML standard reads them (13.2.5): an end tag in a comment or in an attri
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 # "/" of an end tag, the name, the attributes, "/" of a tag that closes itself, "[CDATA[". Of a comment all are empty.
 Tag = tuple[bytes, ...]
@@ -40,6 +41,12 @@ def read_tags(text: bytes) -> Iterable[Tag]:
     if text.count(b"<") <= _MANY_TAGS:
         return _TAG.findall(text)
     return (tag.groups(b"") for tag in _TAG.finditer(text))
+
+
+def count_attributes(attributes: bytes, most: int) -> int:
+    """No further than to ``most``."""
+    names = (found for found in _ATTRIBUTE.finditer(attributes) if found[1])  # what is between them has none
+    return sum(1 for _ in islice(names, most))
 
 
 def read_names(attributes: bytes) -> set[bytes]:

@@ -105,6 +105,20 @@ def test_a_flood_of_tags_is_cut_and_says_so(monkeypatch, flood):
     assert (page.title, page.headings) == ("News", ["One"])
 
 
+@pytest.mark.parametrize("flood", ["<p a b c d e f g h>x", "<p a=1 b=2>x", " a"])
+def test_a_flood_of_attributes_is_cut_and_says_so(monkeypatch, flood):
+    monkeypatch.setattr(nesting, "MAX_ATTRIBUTES", 10_000)
+    start = "<title>News</title><h1>One</h1>" + ("<p" if flood == " a" else "")
+    body = f"{start}{flood * (5_000_000 // len(flood))}>".encode()
+    tracemalloc.start()
+    page = parse_page(body, URL)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * len(body)
+    assert page.is_cut
+    assert (page.title, page.headings) == ("News", ["One"])
+
+
 def test_as_many_tags_as_the_largest_pages_have_are_not_cut():
     body = b"<i>x</i>" * (MAX_TAGS // 2)
     for end, most, should_be_cut in ((b"< 3", b"< 3", False), (b"<p>after", b"", True)):
