@@ -14,8 +14,11 @@ R = TypeVar("R")
 class BatchLimits:
     count: int
     bytes: int
-    seconds: float  # how long the first of a batch waits for others
+    seconds: float  # how long the first of a batch waits for others, at most
     at_once: int = 1  # batches
+    # When none came for so long, none is waited for. Most pages are parsed in less; and as long as those of a visit are
+    # not safe, their host waits.
+    gap_seconds: float = 0.008
 
 
 class Batcher(Generic[T, R]):
@@ -30,9 +33,13 @@ class Batcher(Generic[T, R]):
         self._waiting_bytes = 0
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._latest = 0.0  # when something was put, in the loop's time
+        self._deadline = 0.0  # for the first that waits
 
     async def put(self, item: T, size_bytes: int = 0) -> R:
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
+        self._latest = loop.time()
         self._waiting.append((item, size_bytes, future))
         self._waiting_bytes += size_bytes
         self._start_if_due()
@@ -53,7 +60,19 @@ class Batcher(Generic[T, R]):
         if len(self._waiting) >= limits.count or self._waiting_bytes >= limits.bytes:
             self._start_all()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(limits.seconds, self._start_all)
+            self._deadline = self._latest + limits.seconds
+            self._wait_for_others()
+
+    def _wait_for_others(self) -> None:
+        start_at = min(self._latest + self._limits.gap_seconds, self._deadline)
+        self._timer = asyncio.get_running_loop().call_at(start_at, self._start_or_wait)
+
+    def _start_or_wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._deadline or now >= self._latest + self._limits.gap_seconds:
+            self._start_all()
+        else:
+            self._wait_for_others()
 
     def _start_all(self) -> None:
         if self._timer is not None:

@@ -386,6 +386,43 @@ def test_no_more_batches_at_once_than_allowed() -> None:
     assert most == 3
 
 
+def test_a_batch_waits_for_others_as_long_as_they_come() -> None:
+    batches = []
+
+    async def send(items: list[int]) -> list[int]:
+        batches.append(items)
+        return items
+
+    async def work() -> None:
+        batcher: Batcher[int, int] = Batcher(send, BatchLimits(count=100, bytes=1000, seconds=3600, gap_seconds=0.5))
+        puts = []
+        for number in range(10):
+            puts.append(asyncio.ensure_future(batcher.put(number)))
+            await asyncio.sleep(0.001)
+        async with asyncio.timeout(60):
+            await asyncio.gather(*puts)
+
+    run(work)
+    assert batches == [list(range(10))]
+
+
+def test_a_batch_does_not_wait_for_ever_although_others_come() -> None:
+    async def send(items: list[int]) -> list[int]:
+        return items
+
+    async def work() -> None:
+        batcher: Batcher[int, int] = Batcher(send, BatchLimits(count=10**9, bytes=1, seconds=0.02, gap_seconds=3600))
+        first = asyncio.ensure_future(batcher.put(0))
+        others = []
+        async with asyncio.timeout(60):
+            while not first.done():
+                others.append(asyncio.ensure_future(batcher.put(1)))
+                await asyncio.sleep(0.001)
+            await asyncio.gather(*others)
+
+    run(work)
+
+
 @pytest.mark.parametrize("times", range(3))
 def test_flush_ends_what_waits(times: int) -> None:
     async def work() -> None:
