@@ -25,6 +25,10 @@ REASONS = {
 _REMEDIES: dict[str, str] = {
     Dead.PRIVATE_ADDRESS: "The address is private or of this machine. If it is yours, add --allow-private.",
     Dead.ROBOTS: "robots.txt closes the site to crawlers. If the site is yours: -s ROBOTSTXT_OBEY=False",
+    Dead.ROBOTS_UNREACHABLE: (
+        "The site's robots.txt cannot be had, and without it no page may be fetched. Is the site up, and may this "
+        "machine reach it? It is asked again after five minutes."
+    ),
     Dead.DNS: "The host name does not resolve. Is it spelt right, and is this machine online?",
     Dead.CONNECTION: "No connection could be made. Is the site up, and may this machine reach it?",
     Dead.TIMEOUT: "The site did not answer. Is it up? A slow one may need -s DOWNLOAD_TIMEOUT=60",
@@ -51,6 +55,8 @@ class Summary:
     @property
     def explanation(self) -> str:
         text = REASONS.get(self.reason, self.reason)
+        if self.reason == "finished" and self.snapshot.dead and not self.snapshot.pages:
+            text = "no page can be reached"
         waiting = self.snapshot.recrawls_waiting
         if self.reason == "finished" and waiting:
             text += f"; {words.count(waiting, 'page waits', 'pages wait')} to be crawled again"

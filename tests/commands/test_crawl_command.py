@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.patience import SLOWEST
-from tests.servers import wait_until
+from tests.servers import free_port, wait_until
 from tests.web import Answer, Site, WebServer
 
 ROOT = Path(__file__).parents[2]
@@ -179,6 +179,12 @@ def test_errors_have_their_reasons(scrapy, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "1  http_error: the server answered with an error" in done.stdout
     assert "1  robots: robots.txt disallows it" in done.stdout
+
+
+def test_a_site_that_is_down_says_so(scrapy):
+    done = scrapy.run("crawl", f"http://127.0.0.1:{free_port()}/", *FAST)
+    assert "Done: no page can be reached" in done.stdout
+    assert "Is the site up" in done.stdout
 
 
 def test_a_closed_site_says_so(scrapy, tmp_path):

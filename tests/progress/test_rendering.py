@@ -178,10 +178,15 @@ def test_every_reason_is_explained(reason):
 
 
 @pytest.mark.parametrize(
-    ("reason", "fix"), [("private_address", "--allow-private"), ("robots", "ROBOTSTXT_OBEY"), ("dns", "spelt right")]
-)
+    ("reason", "fix"),
+    [
+        ("private_address", "--allow-private"), ("robots", "ROBOTSTXT_OBEY"), ("dns", "spelt right"),
+        ("robots_unreachable", "Is the site up"),
+    ],
+)  # fmt: skip
 def test_no_pages_and_what_to_do(reason, fix):
-    text = text_of(summary(pages=0, new_pages=0, done=0, errors={reason: 3}))
+    text = text_of(summary(pages=0, new_pages=0, done=0, dead=3, errors={reason: 3}))
+    assert "every reachable page" not in text
     assert "Not one page was fetched" in text
     assert fix in text.split("sum")[0]
     assert "pages.jsonl" not in text
