@@ -36,14 +36,15 @@ class Batcher(Generic[T, R]):
         self._latest = 0.0  # when something was put, in the loop's time
         self._deadline = 0.0  # for the first that waits
 
-    async def put(self, item: T, size_bytes: int = 0) -> R:
+    def put(self, item: T, size_bytes: int = 0) -> asyncio.Future[R]:
+        """No coroutine: who waits for several needs no task for each."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
         self._latest = loop.time()
         self._waiting.append((item, size_bytes, future))
         self._waiting_bytes += size_bytes
         self._start_if_due()
-        return await future
+        return future
 
     @property
     def waiting(self) -> int:

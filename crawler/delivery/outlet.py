@@ -83,8 +83,9 @@ class Outlet(Generic[T]):
     def waiting(self) -> str:
         return f"{self._spool.size_bytes():,} bytes in {self._spool.directory}"
 
-    async def put(self, item: T, size_bytes: int) -> None:
-        await self._batcher.put(item, size_bytes)
+    def put(self, item: T, size_bytes: int) -> asyncio.Future[None]:
+        """Done when the item is in the engine or in the spool."""
+        return self._batcher.put(item, size_bytes)
 
     async def close(self) -> bool:
         """Answers whether all was delivered: if not, it stays in the spool."""

@@ -484,7 +484,7 @@ def test_a_worker_that_stops_does_not_wait_for_room(tmp_path: Path) -> None:
         outlet = open_outlet(engine, tmp_path, most_bytes=15)
         await outlet.open()
         await outlet.put(1, 10)
-        waiting = asyncio.create_task(outlet.put(2, 10))
+        waiting = outlet.put(2, 10)
         await until(lambda: outlet._is_full)
         outlet.is_stopping = lambda: True
         with pytest.raises(SpoolFull):
