@@ -36,7 +36,7 @@ class ConsoleCommand(ScrapyCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-    crawl_help: ClassVar[str] = "the crawl that is meant (default: FRONTIER_CRAWL)"  # "": it has no such option
+    crawl_help: ClassVar[str] = "the crawl that is meant (by default FRONTIER_CRAWL)"  # "": it has no such option
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

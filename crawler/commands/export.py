@@ -15,7 +15,7 @@ from crawler.storage.opening import StoreConfig, build_store
 
 
 class Command(ConsoleCommand):
-    crawl_help = "only pages of this crawl (default: of all)"
+    crawl_help = "only pages of this crawl (by default of all)"
 
     def syntax(self) -> str:
         return "[options]"

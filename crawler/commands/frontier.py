@@ -37,8 +37,10 @@ class Command(ConsoleCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--seconds", type=float, metavar="N", help="block: how long (default: until unblocked)")
-        parser.add_argument("--top", type=int, default=20, metavar="N", help="hosts, failures: how many (default: 20)")
+        parser.add_argument("--seconds", type=float, metavar="N", help="block: how long (by default until unblocked)")
+        parser.add_argument(
+            "--top", type=int, default=20, metavar="N", help="hosts, failures: how many (by default 20)"
+        )
         parser.add_argument("--yes", action="store_true", help="purge: I know that this removes the crawl")
         parser.add_argument("--repair", action="store_true", help="audit: repair what is found")
 

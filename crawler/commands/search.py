@@ -32,7 +32,7 @@ OF_A_SEARCH = {
 
 
 class Command(ConsoleCommand):
-    crawl_help = "only pages of this crawl (default: of all)"
+    crawl_help = "only pages of this crawl (by default of all)"
 
     def syntax(self) -> str:
         return f'[options] "words" | {" | ".join(f"--{act}" for act in ACTS)}'
@@ -51,13 +51,17 @@ class Command(ConsoleCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--page", type=int, default=OF_A_SEARCH["page"], metavar="N", help="page of results (default: 1)"
+            "--page", type=int, default=OF_A_SEARCH["page"], metavar="N", help="page of results (by default 1)"
         )
         parser.add_argument(
-            "--per-page", type=int, default=OF_A_SEARCH["per_page"], metavar="N", help="results on a page (default: 10)"
+            "--per-page",
+            type=int,
+            default=OF_A_SEARCH["per_page"],
+            metavar="N",
+            help="results on a page (by default 10)",
         )
         add_filter_options(parser)
-        parser.add_argument("--sort", default="", choices=tuple(SORTS), help="order of results (default: relevance)")
+        parser.add_argument("--sort", default="", choices=tuple(SORTS), help="order of results (by default relevance)")
         parser.add_argument("--copies", action="store_true", help="also pages whose body is that of another")
         parser.add_argument("--suggest", metavar="PREFIX", help="words and titles that begin so")
         parser.add_argument("--stats", action="store_true", help="how large the index is")
@@ -67,7 +71,7 @@ class Command(ConsoleCommand):
         parser.add_argument("--keep", type=int, metavar="N", help="with these two: delete all but the N newest copies")
         parser.add_argument(
             "--restore", nargs="?", const="", metavar="VERSION",
-            help="replace the index by a copy (default: the newest), once it is found to be whole",
+            help="replace the index by a copy (by default the newest), once it is found to be whole",
         )  # fmt: skip
         parser.add_argument(
             "--rebuild", action="store_true", help="make the index anew from the stored pages, of one --crawl or of all"

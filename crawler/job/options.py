@@ -73,10 +73,12 @@ def add_options(parser: argparse.ArgumentParser, settings: BaseSettings) -> None
                 type=option.kind,
                 metavar=option.metavar,
                 action="append" if option.is_list else "store",
-                help=option.help if default in ("", []) else f"{option.help} (default: {default})",
+                help=option.help if default in ("", []) else f"{option.help} (by default {default})",
             )
-    group.add_argument("--workers", type=int, metavar="N", help="worker processes (default: 1)")
-    group.add_argument("--crawl", metavar="ID", help="begin a crawl of this name, or continue it (default: a new one)")
+    group.add_argument("--workers", type=int, metavar="N", help="worker processes (by default 1)")
+    group.add_argument(
+        "--crawl", metavar="ID", help="begin a crawl of this name, or continue it (by default a new one)"
+    )
     group.add_argument("--json", action="store_true", help="progress and summary as JSON, one object a line")
 
 
