@@ -8,7 +8,7 @@ plain.py        plain text
 pdf.py          PDF, read by another process (pdf_reader.py)
 
 charset.py      which characters the bytes mean
-nesting.py      up to where a page can be read (tags.py finds its tags)
+nesting.py      which tags of a page are too many for a tree of it (tags.py finds them)
 open_elements.py, formatting.py      what is open at a tag, and what formatting costs that is left open
 links.py        links, wishes, meta elements: found by one selector
 text.py         visible text, headings, anchors (elements.py says what each element does)
